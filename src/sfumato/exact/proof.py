@@ -17,7 +17,7 @@ from sfumato.exact.readers import Readers
 from sfumato.exact.readers_search import ReadersSearch
 from sfumato.exact.reduced import Reduced
 from sfumato.exact.rules import NO_SHARES, Protection, Shares
-from sfumato.exact.search import Piece, Search, together
+from sfumato.exact.search import Piece, Search, batches, together
 from sfumato.exact.system import System
 
 _COVERED, _EVERYBODY = 0.2, 0.4
@@ -51,8 +51,10 @@ class Proof:
 
 def valid(system: System, withheld: Flags, pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces that move no published cell, keep every equation and stay within the bounds."""
-    if not pieces:
-        return []
+    return [piece for part in batches(pieces) for piece in _valid(system, withheld, part)]
+
+
+def _valid(system: System, withheld: Flags, pieces: Sequence[Piece]) -> list[Piece]:
     below, above = system.freedom
     cells, by, number, both = together(pieces)
     moves = sparse.csr_matrix((by, (cells, number)), shape=(len(system), len(pieces)))
@@ -69,7 +71,7 @@ def valid(system: System, withheld: Flags, pieces: Sequence[Piece]) -> list[Piec
 def reached(system: System, withheld: Flags, pieces: Sequence[Piece]) -> tuple[Floats, Floats]:
     """How far every cell goes down and up in tables that agree with all that is published; pieces are checked anew."""
     down, up = np.zeros(len(system)), np.zeros(len(system))
-    if fine := valid(system, withheld, pieces):
+    for fine in batches(valid(system, withheld, pieces)):
         cells, by, _, both = together(fine)
         np.maximum.at(up, cells, np.where(both, np.abs(by), by))
         np.maximum.at(down, cells, np.where(both, np.abs(by), -by))

@@ -7,22 +7,23 @@ docs/methods/suppression.md has the argument.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR
 from sfumato.exact.reduced import Lesser
-from sfumato.exact.search import Piece, Search, together
+from sfumato.exact.rules import Protection
+from sfumato.exact.search import Piece, Search, batches, together
 
 _WIDE = 60
 """A piece with more readers than this says something of many cells, and little of any."""
-_LONGEST = 400
+_LONGEST = 60
 """More open readers of one bound than this are not listed: further pieces leave fewer."""
-_BLOCK = 2_000
+_BLOCK = 500
 """Bounds that are compared with all wide pieces at once."""
-UP, DOWN = 1, -1
+UP, DOWN, BOTH = 1, -1, 0
 _NONE = np.zeros(0, dtype=np.int64)
 NOBODY = Lesser(cell=_NONE, reader=_NONE, need=np.zeros(0))
 
@@ -42,7 +43,7 @@ class _Lists:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bounds:
-    """Bounds that must not be known: of which cell, above (1) or below (−1) its value, and how far away."""
+    """Bounds that must not be known: above (1) or below (−1) the value of which cell, or both, and how far away."""
 
     cell: Integers
     side: Integers
@@ -57,29 +58,41 @@ class Bounds:
     def of(cls, search: Search, lesser: Lesser) -> "Bounds":
         """The bounds of all sensitive cells that are protected from readers who know nothing more.
 
-        Those from which some readers may be less far stand apart, each for its reader.
+        Both are one where a shift can go as far both ways. Those that may be less far from some reader stand apart.
         """
         protection = search.protection
         wanted = protection.sensitive & ~search.open
-        up, down = (np.flatnonzero(wanted & (needs > NEAR)) for needs in (protection.up, protection.down))
+        needs = np.maximum(protection.up, protection.down)
+        together = (protection.up > NEAR) & (protection.down > NEAR)
+        together &= needs <= np.minimum(search.below, search.above) + NEAR
+        together[lesser.cell] = False
         own = np.flatnonzero(wanted[lesser.cell] & (lesser.need > NEAR))
-        cell = np.concatenate([up, down, lesser.cell[own]])
+        cells = [np.flatnonzero(wanted & together)]
+        cells += [np.flatnonzero(wanted & ~together & (one > NEAR)) for one in (protection.up, protection.down)]
+        cell = np.concatenate([*cells, lesser.cell[own]])
+        need = np.concatenate([needs[cells[0]], protection.up[cells[1]], protection.down[cells[2]], lesser.need[own]])
+        side = np.repeat([BOTH, UP, DOWN, DOWN], [*map(len, cells), len(own)])
+        only = np.concatenate([np.full(len(cell) - len(own), -1), lesser.reader[own]])
         order = np.argsort(cell, kind="stable")
-        everybody = np.full(len(up) + len(down), -1)
-        return cls(
-            cell=cell[order],
-            side=np.repeat([UP, DOWN], [len(up), len(down) + len(own)])[order],
-            need=np.concatenate([protection.up[up], protection.down[down], lesser.need[own]])[order],
-            only=np.concatenate([everybody, lesser.reader[own]])[order],
-        )
+        return cls(cell=cell[order], side=side[order], need=need[order], only=only[order])
+
+    def apart(self, chosen: Flags, protection: Protection) -> "Bounds":
+        """The same, with some that are both as two, the upper one first."""
+        which = np.repeat(np.arange(len(self)), 1 + chosen)
+        twice = chosen[which]
+        side, cell = self.side[which], self.cell[which]
+        side[twice] = np.tile([UP, DOWN], int(chosen.sum()))
+        needs = np.where(side == UP, protection.up[cell], protection.down[cell])
+        need = np.where(twice, needs, self.need[which])
+        return Bounds(cell=cell, side=side, need=need, only=self.only[which])
 
     def met(self, pieces: Sequence[Piece]) -> "_Met":
         """Which pieces move which cells as far as they have to."""
         cells, by, number, both = together(pieces)
         first, last = np.searchsorted(self.cell, cells), np.searchsorted(self.cell, cells, side="right")
         entry, bound = _ranges(first, last - first)
-        move = by[entry] * self.side[bound]
-        fine = np.where(both[entry], np.abs(move), move) >= self.need[bound] - NEAR
+        move = by[entry] * self.side[bound]  # 0 where only a piece will do that goes both ways
+        fine = np.where(both[entry], np.abs(by[entry]), move) >= self.need[bound] - NEAR
         way = np.sign(by[entry]).astype(np.int8)
         return _Met(bound=bound[fine], piece=number[entry][fine], way=way[fine])
 
@@ -175,6 +188,7 @@ class Readers:
         self._knowers = _Lists(item=reader[order], starts=starts)
         chosen = np.isin(lesser.reader, self.names)
         lesser = Lesser(cell=lesser.cell[chosen], reader=lesser.reader[chosen], need=lesser.need[chosen])
+        self._protection = search.protection
         self.bounds = Bounds.of(search, lesser)
         self.listed = self.bounds.only >= 0
         """Bounds whose open readers are all in `pairs`; of the others, all readers are open."""
@@ -210,9 +224,21 @@ class Readers:
 
     def absorb(self, pieces: Sequence[Piece]) -> Flags:
         """Note against whom some pieces protect; for each of them, whether that is news."""
+        parts = [self._absorb(part) if len(self) else np.zeros(len(part), dtype=bool) for part in batches(pieces)]
+        return np.concatenate([np.zeros(0, dtype=bool), *parts])
+
+    def split(self) -> None:
+        """Let the upper and the lower bound of cells that are open stand for themselves."""
+        chosen = self.open & (self.bounds.side == BOTH)
+        place = np.cumsum(1 + chosen) - 1 - chosen
+        twice = self.pairs.only(chosen[self.pairs.bound])
+        once = replace(self.pairs, bound=place[self.pairs.bound])
+        self.pairs = once.beside(replace(twice, bound=place[twice.bound] + 1))
+        self.listed = np.repeat(self.listed, 1 + chosen)
+        self.bounds = self.bounds.apart(chosen, self._protection)
+
+    def _absorb(self, pieces: Sequence[Piece]) -> Flags:
         news = np.zeros(len(pieces), dtype=bool)
-        if not len(pieces) or not len(self):
-            return news
         met = self.bounds.met(pieces)
         moved = _Moved.by(pieces, self._knowers, len(self))
         readers = np.bincount(moved.key // len(self), minlength=len(pieces))

@@ -261,6 +261,7 @@ class ReadersSearch:
 
     def _alone(self, *, opening: bool) -> None:
         """Each bound that is left by itself: against all of its readers at once, and then one after the other."""
+        self._readers.split()
         for bound in np.flatnonzero(self._readers.open):
             for may_open in (False, True) if opening else (False,):
                 for both, near in ((True, True), (False, True), (False, False)):
