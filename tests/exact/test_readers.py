@@ -1,5 +1,7 @@
 """Single contributors to other cells learn nothing they must not, by scipy's programs, one for every pair and bound."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from sfumato.exact import readers, readers_search
 from sfumato.exact.pattern import withhold
 from sfumato.exact.proof import prove
 from sfumato.exact.readers import Readers
-from sfumato.exact.rules import Protection
+from sfumato.exact.rules import Protection, Shares
 from sfumato.exact.search import Piece, Search
 from sfumato.exact.system import System
 from tests.exact.tables import cross, interval, protection
@@ -154,3 +156,40 @@ def test_two_runs_give_the_same_pattern_and_pieces() -> None:
     one, other = withhold(system, needs), withhold(system, needs)
     assert np.array_equal(one.withheld, other.withheld)
     assert all(np.array_equal(mine.by, theirs.by) for mine, theirs in zip(one.pieces, other.pieces, strict=True))
+
+
+def test_a_sum_with_one_withheld_part_is_known_to_who_knows_the_part() -> None:
+    system = cross(np.array([[5, 3, 4], [2, 6, 5], [4, 4, 7]]))
+    needs = protection(system, {4: 1.0, 8: 1.0}, {5: 7})  # two sums, and one part of the first
+    withheld = np.zeros(16, dtype=bool)
+    withheld[[4, 5, 8, 9]] = True
+    proof = prove(system, withheld, needs)
+    assert not proof.unprotected.any()
+    assert proof.pairs.tolist() == [[4, 7], [8, 7]]
+    assert audit(system, withheld, needs) == [(4, 7), (8, 7)]
+
+
+def test_who_has_a_share_in_a_cell_is_held_off_the_rest_of_it() -> None:
+    system = cross(np.array([[6, 3, 4], [7, 6, 5], [4, 4, 7]]))
+    needs = protection(system, {5: 4.0}, {6: 7, 10: 7})
+    withheld = np.zeros(16, dtype=bool)
+    withheld[[5, 6, 7, 9, 10, 11]] = True  # without the two cells of the reader, one ring is left: it moves by 4
+    assert prove(system, withheld, needs).holds
+    share = Shares(cell=np.array([5]), reader=np.array([7]), amount=np.array([4.0]))
+    narrow = system.with_bounds(upper=np.where(np.arange(16) == 7, 6.0, np.inf))  # the ring moves by 2 at most, down
+    assert prove(narrow, withheld, needs).pairs.tolist() == [[5, 7]]
+    assert prove(narrow, withheld, needs, shares=share).holds
+    assert prove(narrow, withheld, needs, shares=replace(share, amount=np.array([3.0]))).pairs.tolist() == [[5, 7]]
+    assert prove(narrow, withheld, needs, shares=replace(share, reader=np.array([8]))).pairs.tolist() == [[5, 7]]
+
+
+def test_progress_of_search_and_proof_grows_to_the_end() -> None:
+    system, needs = with_owners(3, (6, 6))
+    told: dict[str, list[float]] = {}
+    pattern = withhold(system, needs, progress=lambda words, share: told.setdefault(words, []).append(share))
+    shares: list[float] = []
+    prove(system, pattern.withheld, needs, progress=shares.append)
+    for found in (*told.values(), shares):
+        assert found == sorted(found)
+    assert told["single readers"][-1] == shares[-1] == 1.0
+    assert len(shares) > 2

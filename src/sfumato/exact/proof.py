@@ -128,7 +128,8 @@ def prove(
     if readers:
         lesser = smaller.lesser(shares, wanted, system.value)
         against = Readers(search, smaller.knowers(wanted.owner), lesser)
-        against.absorb([*given, *search.pieces])
+        against.absorb(sorted([*given, *search.pieces], key=lambda piece: len(piece.cells)))
+        against.compare()
         programs = ReadersSearch(search, against, stop, lambda share: progress(_EVERYBODY + (1 - _EVERYBODY) * share))
         programs.settle(opening=False)
         pairs = smaller.pairs(against.unsettled(), wanted)

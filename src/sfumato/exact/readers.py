@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR
@@ -24,6 +25,8 @@ _LONGEST = 60
 _BLOCK = 500
 """Bounds that are compared with all wide pieces at once."""
 UP, DOWN, BOTH = 1, -1, 0
+Ways = npt.NDArray[np.int8]
+"""Directions: 1, −1 or 0."""
 _NONE = np.zeros(0, dtype=np.int64)
 NOBODY = Lesser(cell=_NONE, reader=_NONE, need=np.zeros(0))
 
@@ -103,7 +106,7 @@ class _Met:
 
     bound: Integers
     piece: Integers
-    way: Integers
+    way: Ways
 
     def only(self, chosen: Flags) -> "_Met":
         return _Met(bound=self.bound[chosen], piece=self.piece[chosen], way=self.way[chosen])
@@ -117,7 +120,7 @@ class Pairs:
     reader: Integers
     cell: Integers
     """The only cell of the reader that pieces for this bound move, or −1 if they move several."""
-    way: Integers
+    way: Ways
     """Whether they move that cell as they move the sensitive one (1), or against it (−1)."""
 
     def __len__(self) -> int:
@@ -151,7 +154,7 @@ class _Moved:
     """Piece times the number of readers, plus reader."""
     cell: Integers
     """The only such cell, or −1."""
-    way: Integers
+    way: Ways
     """Where that goes."""
 
     @classmethod
@@ -163,7 +166,7 @@ class _Moved:
         way = np.where(times == 1, np.sign(by[first]), 0).astype(np.int8)
         return cls(key=key, cell=np.where(times == 1, cells[first], -1), way=way)
 
-    def settle(self, key: Integers, way: Integers, pairs: Pairs) -> Flags:
+    def settle(self, key: Integers, way: Ways, pairs: Pairs) -> Flags:
         """Which pairs a piece settles: each with its key, and the direction in which the piece moves its cell."""
         at = np.minimum(np.searchsorted(self.key, key), max(len(self.key) - 1, 0))
         if not len(self.key):
@@ -207,6 +210,16 @@ class Readers:
         """Bounds that some reader may know better than they should."""
         found = ~self.listed if len(self) else np.zeros(len(self.bounds), dtype=bool)
         found[self.pairs.bound] = True
+        return found
+
+    @property
+    def left(self) -> int:
+        """How much there is to settle: pairs, and many for a bound of which they are not listed."""
+        return len(self.pairs) + 2 * _LONGEST * int((~self.listed).sum())
+
+    def against(self, bound: int) -> list[int]:
+        """The readers of a bound that are listed as open."""
+        found: list[int] = self.pairs.reader[self.pairs.of(np.array([bound]))[1]].tolist()
         return found
 
     def known_by(self, readers: Integers) -> tuple[Integers, Integers]:
@@ -280,9 +293,9 @@ class Readers:
     def _rule_out(self, met: _Met, moved: _Moved, wide: Flags) -> Integers:
         """Leave out the pairs that some pieces settle; the pieces that settled any."""
         gone, useful = np.zeros(len(self.pairs), dtype=bool), [_NONE]
-        for piece in np.flatnonzero(wide):
+        for piece in np.flatnonzero(wide).tolist():
             mine = met.only(met.piece == piece)
-            way = np.zeros(len(self.bounds), dtype=np.int8)
+            way: Ways = np.zeros(len(self.bounds), dtype=np.int8)
             way[mine.bound] = mine.way
             place = np.flatnonzero((way[self.pairs.bound] != 0) & ~gone)
             some = self.pairs.only(place)

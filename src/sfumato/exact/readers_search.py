@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
+from scipy.sparse.linalg import lsqr
 
 from sfumato.arrays import Floats, Integers
 from sfumato.exact.programs import NEAR, Window, pieces_of
@@ -22,6 +23,9 @@ _MIXED = 8
 """Programs with signs by chance."""
 _GUIDED = 30
 """Programs at most that know the open readers."""
+_SLOW = 0.93
+"""Another one is not worth it where the last one left more than this."""
+_TIED = 1e-7
 _SWEEPS = 12
 _TOGETHER = (200, 20)
 """Bounds that are looked at together where cells are held or opened, ever fewer of those that are left."""
@@ -37,7 +41,7 @@ class ReadersSearch:
         self, search: Search, readers: Readers, stop: Callable[[], bool], progress: Callable[[float], None]
     ) -> None:
         self._search, self._readers, self._stop = search, readers, stop
-        self._tell, self._number = progress, max(len(readers.bounds), 1)
+        self._tell, self._number, self._share = progress, max(len(readers.bounds), 1), 0.0
         self._turn = 0
 
     def settle(self, *, opening: bool) -> None:
@@ -45,20 +49,18 @@ class ReadersSearch:
         if not len(self._readers):
             return
         for _ in range(_MIXED):
-            if not self._round(guided=False):
+            if bool(self._readers.listed.all()) or not self._round(guided=False):
                 break
         self._guide()
-        if opening:
-            for size in _TOGETHER:
-                self._held(size, opening=True)
+        for size in _TOGETHER:
+            self._held(size, opening=opening)
+            if opening:
                 self._guide()
-        else:
-            for size in _TOGETHER:
-                self._held(size, opening=False)
         self._alone(opening=opening)
 
     def _progress(self) -> None:
-        self._tell(1 - int(self._readers.open.sum()) / self._number)
+        self._share = max(self._share, 1 - int(self._readers.open.sum()) / self._number)
+        self._tell(self._share)
 
     # All at once.
 
@@ -67,8 +69,8 @@ class ReadersSearch:
         before = np.inf
         for _ in range(_GUIDED):
             self._readers.compare()
-            left = int(self._readers.open.sum())
-            if not left or left > 0.95 * before or not self._round(guided=True):
+            left = self._readers.left
+            if not left or left > _SLOW * before or not self._round(guided=True):
                 return
             before = left
 
@@ -138,9 +140,8 @@ class ReadersSearch:
             signs = np.where(random.random(len(place)) < 0.5, signs, -signs)
         chosen[place] = signs
         goes = way * chosen[mine]
-        rise = np.bincount(theirs[goes > 0], _AVOID * weight[goes > 0], minlength=n)
-        fall = np.bincount(theirs[goes < 0], _AVOID * weight[goes < 0], minlength=n)
-        return signs, (rise, fall)
+        rise, fall = (np.bincount(theirs, _AVOID * weight * met, minlength=n) for met in (goes > 0, goes < 0))
+        return signs, (rise.astype(np.float64), fall.astype(np.float64))
 
     def _links(self, cells: Integers) -> tuple[Integers, Integers, Integers, Floats]:
         """For open pairs with both cells in a window: their places, the way they went together, and a weight."""
@@ -214,7 +215,9 @@ class ReadersSearch:
                 rest.append(bound)
         if group:
             chosen = np.array(group)
-            self._program(chosen, sign, rises * cap, falls * cap, both=True, opening=opening)
+            self._program(
+                chosen, sign, np.where(rises, cap, 0.0), np.where(falls, cap, 0.0), both=True, opening=opening
+            )
         left = np.array(rest if group else [], dtype=np.int64)
         return left[readers.open[left]]
 
@@ -262,26 +265,50 @@ class ReadersSearch:
     def _alone(self, *, opening: bool) -> None:
         """Each bound that is left by itself: against all of its readers at once, and then one after the other."""
         self._readers.split()
-        for bound in np.flatnonzero(self._readers.open):
+        left = np.flatnonzero(self._readers.open)
+        tied = self._tied() if len(left) else set()
+        for bound in left.tolist():
             for may_open in (False, True) if opening else (False,):
                 for both, near in ((True, True), (False, True), (False, False)):
-                    if self._stop():
-                        return
-                    self._single(bound, both=both, near=near, opening=may_open)
+                    self._single(bound, set() if may_open else tied, both=both, near=near, opening=may_open)
+            if self._stop():
+                return
             self._progress()
 
-    def _single(self, bound: int, *, both: bool, near: bool, opening: bool) -> None:
+    def _single(self, bound: int, tied: set[tuple[int, int]], *, both: bool, near: bool, opening: bool) -> None:
         readers = self._readers
         if not readers.open[bound]:
             return
-        self._hold(bound, readers.pairs.reader[readers.pairs.of(np.array([bound]))[1]], both, near, opening)
-        readers.compare(np.array([bound]))
-        for reader in readers.pairs.reader[readers.pairs.of(np.array([bound]))[1]]:
+        every = readers.against(bound)
+        if not any((bound, reader) in tied for reader in every):
+            self._hold(bound, every, both, near, opening)
+            readers.compare(np.array([bound]))
+        for reader in readers.against(bound):
             if self._stop():
                 return
-            _, place = readers.pairs.of(np.array([bound]))
-            if reader in readers.pairs.reader[place]:
+            if (bound, reader) not in tied and reader in readers.against(bound):
                 self._hold(bound, np.array([reader]), both, near, opening)
+
+    def _tied(self) -> set[tuple[int, int]]:
+        """Open pairs that no shift of withheld cells can settle: the sensitive cell moves as the reader's cell does.
+
+        Shifts by chance, whatever their size, move all that can move, and in a fixed proportion only what is tied.
+        """
+        search, pairs = self._search, self._readers.pairs
+        cells = np.flatnonzero(search.withheld & ~search.system.fixed)
+        matrix, random = search.by_cell[:, cells].T.tocsr(), np.random.default_rng(1)
+        whole = np.zeros((3, len(search.system)))
+        for shift in whole:
+            chance = random.standard_normal(len(cells))
+            shift[cells] = chance - matrix @ lsqr(matrix, chance, atol=1e-15, btol=1e-15, iter_lim=5_000)[0]
+        if bool(np.abs(search.system.equations @ whole.T).max(initial=0.0) > _TIED):
+            return set()  # not exact enough to say
+        single = pairs.only(pairs.cell >= 0)
+        mine, theirs = whole[:, self._readers.bounds.cell[single.bound]], whole[:, single.cell]
+        apart = np.abs(mine[1:] * theirs[0] - theirs[1:] * mine[0]).max(axis=0)
+        size = np.abs(mine).max(axis=0) * np.abs(theirs).max(axis=0)
+        found = (apart <= _TIED * size) & (np.abs(theirs).max(axis=0) > 1e-4)
+        return set(zip(single.bound[found].tolist(), single.reader[found].tolist(), strict=True))
 
     def _hold(self, bound: int, held: Integers, both: bool, near: bool, opening: bool) -> None:
         search = self._search

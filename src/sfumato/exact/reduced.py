@@ -119,7 +119,8 @@ class Reduced:
         rest = np.clip(value[cell] - shares.amount[fine], 0.0, of.down[cell])
         order = np.lexsort((rest, cell, reader))  # several numbers of one reader in a cell: the largest share counts
         _, first = np.unique(np.stack([reader[order], cell[order]], axis=1), axis=0, return_index=True)
-        cell, reader, rest = (column[order][first] for column in (cell, reader, rest))
+        chosen = order[first]
+        cell, reader, rest = cell[chosen], reader[chosen], rest[chosen]
         pairs, which = np.unique(np.stack([self.belongs[cell], reader], axis=1), axis=0, return_inverse=True)
         need, members = np.zeros(len(pairs)), np.bincount(which, minlength=len(pairs))
         np.maximum.at(need, which, rest)

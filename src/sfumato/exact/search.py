@@ -56,7 +56,7 @@ def batches(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
     """Pieces beside each other, so many at a time that memory is bounded."""
     ends = np.cumsum([len(piece.cells) for piece in pieces]) // _TOGETHER_CELLS
     cuts = np.flatnonzero(np.diff(ends, prepend=-1, append=-1)) if len(pieces) else np.zeros(0, dtype=np.int64)
-    for start, end in pairwise(cuts):
+    for start, end in pairwise(cuts.tolist()):
         yield pieces[start:end]
 
 

@@ -349,11 +349,11 @@ def shares_in(found: Linked, every: Batch, sensitive: Flags) -> Shares:
                 reader, amount = cells[f"{who}_{level}"], cells[f"{size}_{level}"]
                 chosen = np.flatnonzero((at >= 0) & (reader >= 0))
                 chosen = chosen[sensitive[at[chosen]]]
-                parts.append([at[chosen], reader[chosen], amount[chosen].astype(np.float64)])
+                parts.append([at[chosen], reader[chosen], amount[chosen]])
     if not parts:
         return NO_SHARES
     cell, reader, amount = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Shares(cell=cell, reader=reader, amount=amount)
+    return Shares(cell=cell, reader=reader, amount=amount.astype(np.float64))
 
 
 def _answer(cells: Cells, withheld: Flags) -> Cells:
