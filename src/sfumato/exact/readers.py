@@ -299,18 +299,18 @@ class Readers:
             way[mine.bound] = mine.way
             place = np.flatnonzero((way[self.pairs.bound] != 0) & ~gone)
             some = self.pairs.only(place)
-            settled = place[moved.settle(piece * len(self) + some.reader, way[some.bound], some)]
-            gone[settled] = True
-            useful.append(np.full(min(len(settled), 1), piece))
+            new = place[moved.settle(piece * len(self) + some.reader, way[some.bound], some)]
+            gone[new] = True
+            useful.append(np.full(min(len(new), 1), piece))
         narrow = met.only(~wide[met.piece])
         which, place = self.pairs.of(narrow.bound)
         fresh = ~gone[place]
         which, place = which[fresh], place[fresh]
         some = self.pairs.only(place)
         settled = moved.settle(narrow.piece[which] * len(self) + some.reader, narrow.way[which], some)
-        first = np.unique(place[settled], return_index=True)[1]
+        found, first = np.unique(place[settled], return_index=True)
         useful.append(np.unique(narrow.piece[which[settled][first]]))
-        gone[place[settled]] = True
+        gone[found] = True
         self.pairs = self.pairs.only(~gone)
         return np.concatenate(useful)
 

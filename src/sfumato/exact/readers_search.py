@@ -281,7 +281,7 @@ class ReadersSearch:
             return
         every = readers.against(bound)
         if not any((bound, reader) in tied for reader in every):
-            self._hold(bound, every, both, near, opening)
+            self._hold(bound, np.array(every, dtype=np.int64), both, near, opening)
             readers.compare(np.array([bound]))
         for reader in readers.against(bound):
             if self._stop():
