@@ -30,7 +30,9 @@ class Pattern:
     """Sensitive cells that nothing protects, even if all others are withheld: their table tells them anyway."""
 
     pairs: Integers
-    """Sensitive cells with readers, who contribute alone to others, against whom nothing was found; one in a row."""
+    """Sensitive cells with readers, who contribute alone to others, against whom nothing was found; one in a row.
+
+    The reader −1 stands for all of them, where the search was stopped before."""
 
     @property
     def cells(self) -> int:

@@ -38,7 +38,9 @@ class Proof:
     unprotected: Flags
     """The other sensitive cells."""
     pairs: Integers
-    """Cells with readers, who contribute alone to others and may know them better than they should; one in a row."""
+    """Cells with readers, who contribute alone to others and may know them better than they should; one in a row.
+
+    The reader −1 stands for all of them, where the proof was stopped before."""
     readers: bool
     """Whether such readers were looked at."""
     pieces: tuple[Piece, ...]

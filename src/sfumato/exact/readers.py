@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR
-from sfumato.exact.reduced import Lesser
+from sfumato.exact.reduced import ANYBODY, Lesser
 from sfumato.exact.rules import Protection
 from sfumato.exact.search import Piece, Search, batches, together
 
@@ -227,13 +227,11 @@ class Readers:
         return self._cells.of(readers)
 
     def unsettled(self) -> Integers:
-        """The cells and readers that are still open, one in a row."""
-        cells, own = [self.bounds.cell[self.pairs.bound]], [self.names[self.pairs.reader]]
-        for cell in np.unique(self.bounds.cell[self.open & ~self.listed]):
-            others = np.delete(self.names, self._knowers.of(np.array([cell]))[1])
-            cells.append(np.full(len(others), cell))
-            own.append(others)
-        return np.unique(np.stack([np.concatenate(cells), np.concatenate(own)], axis=1), axis=0)
+        """The cells and readers that are still open, one in a row; −1 stands for any reader."""
+        anybody = np.unique(self.bounds.cell[self.open & ~self.listed])
+        cells = np.concatenate([self.bounds.cell[self.pairs.bound], anybody])
+        names = np.concatenate([self.names[self.pairs.reader], np.full(len(anybody), ANYBODY)])
+        return np.unique(np.stack([cells, names], axis=1), axis=0)
 
     def absorb(self, pieces: Sequence[Piece]) -> Flags:
         """Note against whom some pieces protect; for each of them, whether that is news."""

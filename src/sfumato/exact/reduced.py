@@ -15,6 +15,9 @@ from sfumato.exact.rules import Protection, Shares
 from sfumato.exact.search import Piece
 from sfumato.exact.system import System
 
+ANYBODY = -1
+"""The reader of a pair where nobody was looked at one by one."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lesser:
@@ -106,7 +109,11 @@ class Reduced:
         which = np.repeat(np.arange(len(small)), times)
         cell = self.members[np.arange(len(which)) - np.repeat(np.cumsum(times) - times - first, times)]
         reader = small[which, 1]
-        wanted = of.sensitive[cell] & (of.owner[cell] != reader) & (np.maximum(of.up, of.down)[cell] > NEAR)
+        wanted = (
+            of.sensitive[cell]
+            & ((of.owner[cell] != reader) | (reader == ANYBODY))
+            & (np.maximum(of.up, of.down)[cell] > NEAR)
+        )
         return np.unique(np.stack([cell[wanted], reader[wanted]], axis=1), axis=0).reshape(-1, 2)
 
     def lesser(self, shares: Shares, of: Protection, value: Floats) -> "Lesser":
