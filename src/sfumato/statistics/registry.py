@@ -368,24 +368,29 @@ def _read(method: str, option: str, kind: Any, value: Any) -> Any:
     kind = {"Fraction": Fraction, "int": int, "bool": bool, "str": str}.get(kind, kind)
     kind = str if get_origin(kind) is Literal else kind
     try:
-        if kind is Fraction and not isinstance(value, bool):
-            return value if isinstance(value, Fraction) else Fraction(str(value))
-        if kind is bool and isinstance(value, bool):
-            return value
-        if kind is int and isinstance(value, int) and not isinstance(value, bool):
-            return value
-        if kind is str and isinstance(value, str):
-            return value
-        if get_origin(kind) is tuple and isinstance(value, list | tuple):
-            return tuple(_read(method, option, get_args(kind)[0], part) for part in value)
+        return _as(kind, value)
     except (ValueError, ZeroDivisionError):
-        pass
-    raise ReleaseError(
-        f"method {method!r}, option {option!r}",
-        expected=_kind_in_words(kind),
-        found=_shown(method, value),
-        do="correct the value",
-    )
+        raise ReleaseError(
+            f"method {method!r}, option {option!r}",
+            expected=_kind_in_words(kind),
+            found=_shown(method, value),
+            do="correct the value",
+        ) from None
+
+
+def _as(kind: Any, value: Any) -> Any:
+    """A value of a kind; ValueError where it is none."""
+    if kind is Fraction and not isinstance(value, bool):
+        return value if isinstance(value, Fraction) else Fraction(str(value))
+    if kind is bool and isinstance(value, bool):
+        return value
+    if kind is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind is str and isinstance(value, str):
+        return value
+    if get_origin(kind) is tuple and isinstance(value, list | tuple):
+        return tuple(_as(get_args(kind)[0], part) for part in value)
+    raise ValueError(kind)
 
 
 def _kind_in_words(kind: Any) -> str:

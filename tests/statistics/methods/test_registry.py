@@ -61,7 +61,7 @@ def test_a_misspelt_key_is_answered_with_the_nearest_of_all_that_may_stand_there
 @pytest.mark.parametrize(
     ("options", "expected", "found"),
     [
-        ({"dominance": [1, 75]}, "a list of lists, such as [[1, 75], [2, 90]]", "1"),
+        ({"dominance": [1, 75]}, "a list of lists, such as [[1, 75], [2, 90]]", "[1, 75]"),
         ({"minimum_units": Decimal("2.5")}, "a whole number", "2.5"),
         ({"minimum_units": 3, "cost": "cell"}, 'cost = "cells" or "value"', "cost = 'cell'"),
         ({"pq": 10}, "a list of numbers", "10"),
