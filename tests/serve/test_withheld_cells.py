@@ -114,3 +114,5 @@ def test_every_format_says_that_a_cell_is_withheld(tmp_path: Path, method: str) 
     if method == "ranges":
         ends = [row for row in figures["value"] if row in (1, 9)]
         assert len(ends) == 8  # the ranges are figures of their own
+        told = {metric.code: metric.label for metric in table.metrics}
+        assert (told["low"], told["high"]) == ("Lower end of the range", "Upper end of the range")  # for certain

@@ -48,6 +48,11 @@ _KINDS: dict[str, tuple[Kind, str]] = {
 }
 _OF_MEANS: dict[str, tuple[Kind, str]] = {"total": ("other", "Total"), "jobs": ("other", "Jobs")}
 """What means of jobs are made of; where a table has no such columns, values may have these codes."""
+_OF_TRUE_NUMBERS: dict[str, tuple[Kind, str]] = {
+    "low": ("low", "Lower end of the range"),
+    "high": ("high", "Upper end of the range"),
+}
+"""The ends between which a true number lies for certain, where one was rounded or a range is published."""
 _UNITS = {
     "count": "people",
     "jobs": "jobs",
@@ -74,7 +79,7 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
         )
     ]
     for name, text in about["columns"].items():
-        if name in (known := _KINDS | _OF_MEANS):
+        if name in (known := _KINDS | _OF_MEANS | (_OF_TRUE_NUMBERS if "rules" in about else {})):
             kind, label = known[name]
             if name == "error" and "low" not in about["columns"]:  # an estimate of people, without an interval
                 label = "Standard error of the protection"
