@@ -100,7 +100,7 @@ class ServerContext:
         self, table: ServedTable, selection: Selection, *, name: str, options: Options, scope: Scope
     ) -> Rendered:
         """The answer to a selection in a format, from the cache if it was asked for before."""
-        self.refuse_large(selection)
+        self.refuse_large(selection, table)
         key = (table.id, selection, name, options)
         found = self.cache.get(key)
         if found is not None:
@@ -125,14 +125,15 @@ class ServerContext:
         """Keep a finished answer under a key of some length."""
         self.cache.put(key, rendered, size=len(rendered.body) + 8 * length + _OVERHEAD)
 
-    def refuse_large(self, selection: Selection) -> None:
-        """Refuse a selection with more figures than the server gives at once."""
+    def refuse_large(self, selection: Selection, table: ServedTable | None = None) -> None:
+        """Refuse a selection with more figures than the server gives at once, and say where all of the table is."""
         if selection.cells > self.settings.most_cells:
+            files = f", or take the whole table from {self.settings.url}/tables/{table.id}/files" if table else ""
             raise RefusedError(
                 "selection",
                 expected=f"at most {self.settings.most_cells:,} cells",
                 found=f"{selection.cells:,}",
-                do="choose fewer codes, or ask in several parts",
+                do=f"choose fewer codes, or ask in several parts{files if table and table.files else ''}",
                 status=403,
             )
 

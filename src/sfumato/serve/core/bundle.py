@@ -25,6 +25,7 @@ from sfumato.geography.project import Projected
 from sfumato.privacy.guarantee import Definition, read_described
 from sfumato.serve.core.figures import CubeFigures, CubeMetric, GroupingsOf, RememberingCube, StoredFigures
 from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source, free_name, role_of
+from sfumato.serve.core.published_files import PublishedFile, files_of
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.panel.section import ENDS
@@ -350,7 +351,12 @@ class OpenBundle:
             digest=self.digest,
             marks=marks,
             source=source,
+            files=self.files(about),
         )
+
+    def files(self, _about: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
+        """The files that have all of a table or cube."""
+        return files_of(self.folder, _about)
 
     def _dimension(self, described: Mapping[str, Any], about: Mapping[str, Any], rows: pa.Table) -> ServedDimension:
         name = described["name"]

@@ -15,6 +15,7 @@ from sfumato.arrays import Flags
 from sfumato.frame.periods import in_time
 from sfumato.geography.project import Projected
 from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.published_files import PublishedFile
 from sfumato.serve.core.status import BOUNDING, CAUTION, HAS_NONE, IS_BEYOND, RELIABILITY, STATUSES, SYMBOLS, UNRELIABLE
 
 CONTENTS = "contents"
@@ -229,6 +230,8 @@ class ServedTable:
     """Totals over some dimensions, by the axes that are kept."""
     levels: Source | None = field(default=None, repr=False)
     """The figures of groups, where these are levels above its dimensions; a cube has its own."""
+    files: tuple[PublishedFile, ...] = field(default=(), repr=False)
+    """Files that have all of it, whatever its size is."""
     other_levels: tuple[tuple[str, str], ...] = ()
     """Tables of the same figures by levels above or below: the identifier of each, and its dimensions in words."""
 

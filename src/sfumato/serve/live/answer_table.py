@@ -23,6 +23,7 @@ from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
 from sfumato.serve.core.bundle import OpenBundle, Statement, table_metrics
 from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable, role_of
+from sfumato.serve.core.published_files import PublishedFile
 from sfumato.serve.core.status import APART, NUMBERS
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.question import TOTAL
@@ -40,6 +41,10 @@ class OneTableBundle(OpenBundle):
         """The label of every code, from the data."""
         found = self.codelists[codelist.removeprefix("codelists/").removesuffix(".csv")]
         return dict(zip(found.codes, found.labels, strict=True))
+
+    def files(self, _about: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
+        """None: an answer is in no bundle."""
+        return ()
 
     @classmethod
     def of(cls, live: Session, statistic: PublishedTable) -> "OneTableBundle":

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable, grouped
 from sfumato.serve.core.selection import select, valueset
+from sfumato.serve.page.language import ENGLISH, Language
 from sfumato.serve.pxweb.request import split
 
 Place = Literal["rows", "columns", "filter", "out"]
@@ -31,6 +32,10 @@ PERCENTAGES = {
 }
 ORDERS = {"listed": "As listed", "largest": "Largest first", "smallest": "Smallest first"}
 ERRORS = {"figure": "As figures", "relative": "In percent"}
+UNITS = {"one": "As published", "thousands": "In thousands", "millions": "In millions"}
+DIGITS = {"all": "As published", "fitting": "As many as the error allows"}
+UNSURE = {"marked": "Marked", "grey": "Marked and grey", "hidden": "Left out"}
+ALL = "*"
 RUN = 4
 """Codes that follow each other are written as a range from so many on, where many are chosen."""
 _SHORT = 40
@@ -61,9 +66,15 @@ class Display:
     percent: str = "none"
     order: str = "listed"
     errors: str = "figure"
+    scale: str = "one"
+    digits: str = "all"
+    unsure: str = "marked"
     totals: bool = False
     page: int = 1
     """Which combination of the filters' codes is shown, where they have several."""
+    row: int = 1
+    """The first row of a long table that is shown, and likewise the first column."""
+    column: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +90,8 @@ class ReaderQuestion:
     """What could not be understood."""
     strangers: tuple[str, ...] = ()
     """Names of variables that the table does not have."""
+    say: Language = ENGLISH
+    """The language of the answer."""
     finds: tuple[tuple[str, str], ...] = ()
     """Words that long lists of codes are searched for, by the name of the variable."""
 
@@ -93,7 +106,7 @@ class ReaderQuestion:
         asked: dict[str, Sequence[str]] = dict.fromkeys(self.strangers, ())  # refused by name
         for variable in self.variables:
             if variable.place != "out" and variable.wanted:
-                asked[variable.name] = variable.wanted
+                asked[variable.name] = self.codes_of(variable)
             elif variable.place != "out" and not variable.dimension.eliminable:
                 raise RefusedError(
                     f"the variable “{variable.dimension.label}”",
@@ -103,6 +116,13 @@ class ReaderQuestion:
                 )
         lists = {variable.name: variable.grouping for variable in self.grouped()}
         return select(self.table, {**asked, self.table.contents.name: self.metrics}, codelists=lists)
+
+    def codes_of(self, variable: Variable) -> tuple[str, ...]:
+        """The codes that are meant: all codes are those without the published total, unless totals are added."""
+        total = variable.dimension.total
+        if total is None or self.display.totals or variable.wanted != (ALL,) or len(variable.dimension) == 1:
+            return variable.wanted
+        return tuple(code for code in variable.dimension.codes if code != total)
 
     def grouped(self) -> tuple[Variable, ...]:
         """The variables that are shown by groups of their codes."""
@@ -135,17 +155,18 @@ class ReaderQuestion:
 
     def api_query(self, written: str, *parameters: str, layout: bool = False) -> str:
         """The question as the query of PxWebApi version 2, in a format."""
-        pairs = [("outputFormat", written), *self.selection_pairs(), *(self._layout() if layout else ())]
+        pairs = [("outputFormat", written), *self.selection_pairs(meant=True), *(self._layout() if layout else ())]
         return _encoded([*pairs, *((("outputFormatParams", ",".join(parameters)),) if parameters else ())])
 
-    def selection_pairs(self) -> Iterator[tuple[str, str]]:
-        """Codes and figures, as both the page and PxWebApi write them."""
+    def selection_pairs(self, *, meant: bool = False) -> Iterator[tuple[str, str]]:
+        """Codes and figures, as the page writes them, or as they are `meant` for PxWebApi, where all are all."""
         order = [dimension.name for dimension in self.table.dimensions]
         for variable in sorted(self.variables, key=lambda one: order.index(one.name)):
             if variable.place != "out" and variable.wanted:
                 if variable.grouping:
                     yield f"codelist[{variable.name}]", variable.grouping
-                yield f"valueCodes[{variable.name}]", spell_codes(variable.dimension, variable.wanted)
+                wanted = self.codes_of(variable) if meant else variable.wanted
+                yield f"valueCodes[{variable.name}]", spell_codes(variable.dimension, wanted)
         yield f"valueCodes[{self.table.contents.name}]", spell_codes(self.table.contents, self.metrics)
 
     def _layout(self) -> Iterator[tuple[str, str]]:
@@ -157,13 +178,14 @@ class ReaderQuestion:
 
     def _display(self) -> Iterator[tuple[str, str]]:
         plain, display = Display(), self.display
-        for name in ("chart", "percent", "order", "errors"):
+        for name in _WORDS:
             if getattr(display, name) != getattr(plain, name):
                 yield name, str(getattr(display, name))
         if display.totals:
             yield "totals", "1"
-        if display.page > 1:
-            yield "page", str(display.page)
+        for name in _PLACES:
+            if getattr(display, name) > 1:
+                yield name, str(getattr(display, name))
 
 
 def spell_codes(dimension: ServedDimension, wanted: Sequence[str]) -> str:
@@ -171,9 +193,9 @@ def spell_codes(dimension: ServedDimension, wanted: Sequence[str]) -> str:
     places = [dimension.places.get(code) for code in wanted]
     known = sorted({place for place in places if place is not None})
     if None in places or not known:
-        return ",".join(_safe(code) for code in wanted)
-    if len(known) == len(dimension):
-        return "*"
+        return ",".join(_safe(code) for code in wanted)  # expressions, among them the one for all
+    if len(known) == len(dimension) and (dimension.total is None or len(known) < 2):
+        return ALL
     if len(known) <= _SHORT:
         return ",".join(_safe(dimension.codes[place]) for place in known)
     return ",".join(_runs(dimension, known))
@@ -204,7 +226,6 @@ def _encoded(pairs: Sequence[tuple[str, str]]) -> str:
 
 # From an address to a question: as the form of the page sends it, or in the one spelling that links have.
 
-ALL = "*"
 LATEST = 12
 """How many periods a table shows when it is opened."""
 RECENT = 4
@@ -219,20 +240,26 @@ _WORDS: dict[str, Mapping[str, str]] = {
     "percent": PERCENTAGES,
     "order": ORDERS,
     "errors": ERRORS,
+    "scale": UNITS,
+    "digits": DIGITS,
+    "unsure": UNSURE,
 }
-_OTHER_WORDS = ("form", "up", "stub", "heading", "totals", "page")
+_PLACES = ("page", "row", "column")
+_OTHER_WORDS = ("form", "up", "stub", "heading", "totals", *_PLACES)
 _NAMED = ("valueCodes", "codelist", "listed", "at", "was", "find")
 _INDEXED = re.compile(rf"({'|'.join(_NAMED)})\[(.*)\]", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAGE = 6
 
 
-def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> ReaderQuestion:
+def read(table: ServedTable, query: Iterable[tuple[str, str]], say: Language = ENGLISH) -> ReaderQuestion:
     """The question of an address; without any, one that gives a first impression of the table."""
     faults: list[RefusedError] = []
     strangers: list[str] = []
     named: dict[str, dict[int, list[str]]] = {name.lower(): {} for name in _NAMED}
     words: dict[str, list[str]] = {}
     for name, text in query:
+        if name.lower() == "lang":
+            continue  # of the page, not of the table
         indexed = _INDEXED.fullmatch(name)
         if indexed is None:
             if name.lower() not in (*_WORDS, *_OTHER_WORDS):
@@ -257,7 +284,9 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> ReaderQuestion
     opened = first_question(table)
     metrics = codes.pop(len(table.dimensions), ()) or opened.metrics
     if not codes and not named["at"]:
-        return replace(opened, metrics=metrics, display=display, faults=tuple(faults), strangers=tuple(strangers))
+        return replace(
+            opened, metrics=metrics, display=display, faults=tuple(faults), strangers=tuple(strangers), say=say
+        )
     if named["at"]:
         places = _of_form(table, named["at"], codes, words, faults)
     else:
@@ -280,6 +309,7 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> ReaderQuestion
         display=display,
         faults=tuple(faults),
         strangers=tuple(strangers),
+        say=say,
         finds=tuple((table.axes[axis].name, texts[-1]) for axis, texts in named["find"].items() if texts[-1].strip()),
     )
 
@@ -463,11 +493,14 @@ def _display(words: Mapping[str, Sequence[str]], faults: list[RefusedError]) -> 
             faults.append(
                 RefusedError(name, expected=f"one of {', '.join(known)}", found=text, do="choose one of them")
             )
-    page = words.get("page", ("1",))[-1]
-    if not (page.isdecimal() and page.isascii() and len(page) <= _LONGEST_PAGE and int(page) > 0):
-        faults.append(RefusedError("page", expected="a number from 1", found=page, do="correct it"))
-        page = "1"
-    return Display(**chosen, totals="1" in words.get("totals", ()), page=int(page))
+    places: dict[str, int] = {}
+    for name in _PLACES:
+        text = words.get(name, ("1",))[-1]
+        if not (text.isdecimal() and text.isascii() and len(text) <= _LONGEST_PAGE and int(text) > 0):
+            faults.append(RefusedError(name, expected="a number from 1", found=text, do="correct it"))
+            text = "1"
+        places[name] = int(text)
+    return Display(**chosen, totals="1" in words.get("totals", ()), **places)
 
 
 def _place(name: str, text: str, faults: list[RefusedError]) -> Place:

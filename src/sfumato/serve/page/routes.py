@@ -1,28 +1,42 @@
 """The addresses of the page, its templates, and the files that pages need."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found, refusing
 from sfumato.serve.core.model import grouped
+from sfumato.serve.core.published_files import file_named
 from sfumato.serve.core.selection import valueset
-from sfumato.serve.core.users import User
 from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
+from sfumato.serve.page.language import language_of
 from sfumato.serve.page.question import ReaderQuestion, read
-from sfumato.serve.page.site import for_everybody, reader, role_of, site
-from sfumato.serve.page.table_page import FILTERS, MOST_LISTED, TablePage, listing, matching, page_title
+from sfumato.serve.page.search import index_of_tables, matching
+from sfumato.serve.page.site import Site, for_everybody, reader, role_of, site
+from sfumato.serve.page.table_page import (
+    FILTERS,
+    MOST_LISTED,
+    Listing,
+    TablePage,
+    files_to_take,
+    listing,
+    page_title,
+)
 from sfumato.serve.page.view import view_of
 
 T = TypeVar("T")
+MOST_FIND = 200
+"""Letters of a search among codes."""
 _HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
@@ -36,6 +50,9 @@ def router(context: ServerContext) -> APIRouter:
         ("/tables/{id}", pages.table),
         ("/tables/{id}/chart.svg", pages.chart),
         ("/tables/{id}/codes", pages.codes),
+        ("/tables/{id}/version", pages.version),
+        ("/tables/{id}/files", pages.files),
+        ("/tables/{id}/files/{name:path}", pages.file),
         ("/static/{version}/{name}", pages.static),
     ):
         api.add_api_route(path, handler, response_class=Response)
@@ -53,33 +70,38 @@ class Pages:
     async def start(self, request: Request) -> Response:
         """The list of tables."""
         user = reader(self.context, request)
-        key = ("start", role_of(user), request.scope["query_string"])
+        shown = site(self.context, user, request)
+        key = ("start", role_of(user), shown.say.code, request.scope["query_string"])
         kept = self.context.cache.get(key)
         if kept is None:
-            found = listing(self.context.catalogue, dict(request.query_params))
+            found = await self._in_turn(lambda: self._listing(request, shown), request)
             total = len(self.context.catalogue)
-            kept = self._render("start.html", user, found=found, filters=FILTERS, total=total)
+            content = self.templates.get_template("start.html").render(
+                found=found, filters=FILTERS, total=total, site=shown
+            )
+            kept = for_everybody(self.context, Rendered.of(content.encode(), media_type=HTML))
             self.context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
     async def table(self, id: str, request: Request) -> Response:  # noqa: A002
         """A table; a form that was sent is answered with the address of what it asks for."""
         base, user = _base(self.context, request), reader(self.context, request)
-        key = ("page", id, base, role_of(user), request.scope["query_string"])
+        shown = site(self.context, user, request)
+        key = ("page", id, base, role_of(user), shown.say.code, request.scope["query_string"])
         kept = self.context.cache.get(key)
         if kept is not None:
             return kept.respond(request)
-        asked = request.query_params.multi_items()
+        asked = [pair for pair in request.query_params.multi_items() if pair[0] != "lang"]
         try:
             question = await self._question(id, asked, request)
         except RefusedError as error:
             page: Response = request.app.state.error_page(request, error.status, str(error), {}, error)
             return page
-        pages = TablePage(context=self.context, templates=self.templates, site=site(self.context, user))
+        pages = TablePage(context=self.context, templates=self.templates, site=shown)
         try:
             if "form" in request.query_params and not question.finds:
                 question.selection()
-                return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
+                return RedirectResponse(shown.to(f"/tables/{question.table.id}", question.query()), status_code=303)
             with refusing():
                 kept = await self._in_turn(lambda: pages.write(question, base), request)
         except RefusedError as error:
@@ -102,11 +124,38 @@ class Pages:
         dimension, listed = table.dimensions[axis], request.query_params.get("codelist", "")
         if listed not in ("", valueset(table, dimension)):
             dimension = grouped(dimension, listed)
-        places = matching(dimension, request.query_params.get("find", ""))
-        given = {"dimension": dimension, "places": places[:MOST_LISTED], "found": len(places)}
+        find = request.query_params.get("find", "")[:MOST_FIND]
+        places, near = await self._in_turn(lambda: matching(dimension, find), request)
+        places = [place for place in places if dimension.codes[place] != dimension.total]
+        given = {"dimension": dimension, "places": places[:MOST_LISTED], "found": len(places), "near": near}
+        given["say"] = language_of(request)
         return Rendered.of(self.templates.get_template("codes.html").render(given).encode(), media_type=HTML).respond(
             request
         )
+
+    async def version(self, id: str, request: Request) -> Response:  # noqa: A002
+        """Which version of a table is served now: open pages ask, and say when they are out of date."""
+        body = json.dumps({"version": self.context.catalogue[id].digest[:16]}).encode()
+        kept = Rendered.of(body, media_type="application/json")
+        return Rendered(body=body, headers={**kept.headers, "Cache-Control": "no-cache"}).respond(request)
+
+    async def files(self, id: str, request: Request) -> Response:  # noqa: A002
+        """The published files that have all of a table: for programs a list with sizes and digests."""
+        links = files_to_take(self.context.catalogue[id])
+        listed = [{"name": one.name, "address": one.address, "bytes": one.bytes, "sha256": one.digest} for one in links]
+        return Rendered.of(json.dumps({"files": listed}).encode(), media_type="application/json").respond(request)
+
+    async def file(self, id: str, name: str, request: Request) -> Response:  # noqa: A002
+        """One of them, checked against the manifest before it is sent."""
+        found = file_named(self.context.catalogue[id].files, name)
+
+        def checked() -> Path:
+            with refusing():
+                return found.checked()
+
+        path = await self._in_turn(checked, request)
+        headers = {"Cache-Control": "public, max-age=300", "ETag": f'"{found.digest}"'}
+        return FileResponse(path, filename=f"{id}-{path.name}", headers=headers)
 
     async def static(self, version: str, name: str, request: Request) -> Response:
         """A file that pages need."""
@@ -118,14 +167,19 @@ class Pages:
     async def _question(self, id: str, asked: list[tuple[str, str]], request: Request) -> ReaderQuestion:  # noqa: A002
         """What an address asks for: in a thread, because the first look at a table may need figures of it."""
         table = self.context.catalogue[id]
-        return await self._in_turn(lambda: read(table, asked), request)
+        say = language_of(request)
+        return await self._in_turn(lambda: read(table, asked, say), request)
 
     async def _in_turn(self, write: Callable[[], T], request: Request) -> T:
         return await self.context.worker_queue.page(write, client=self.context.client(request.scope))
 
-    def _render(self, template: str, user: User | None, **given: Any) -> Rendered:
-        content = self.templates.get_template(template).render(given, site=site(self.context, user)).encode()
-        return for_everybody(self.context, Rendered.of(content, media_type=HTML))
+    def _listing(self, request: Request, shown: Site) -> Listing:
+        """The tables that were asked for; the words of all are looked up once for an edition."""
+        edition = self.context.editions.current
+        index = edition.made.get("words")
+        if index is None:
+            index = edition.made["words"] = index_of_tables(edition.catalogue)
+        return listing(edition.catalogue, dict(request.query_params), index, shown.say)
 
 
 def _unkept(page: Rendered, status: int) -> Response:
@@ -135,7 +189,7 @@ def _unkept(page: Rendered, status: int) -> Response:
 
 def _chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
     selection = question.selection()
-    context.refuse_large(selection)
+    context.refuse_large(selection, question.table)
     view = view_of(question, selection)
     drawn = chart_of(view, question, name=page_title(view, question), linked=False)
     if drawn is None:
