@@ -37,6 +37,7 @@ class Rendered:
     headers: dict[str, str]
     query: AuditedQuery | None = None
     """What it answers, for the log of questions."""
+    status: int = 200
 
     @classmethod
     def of(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -11,6 +11,7 @@ from sfumato.bundle.manifest import MANIFEST
 from sfumato.bundle.read import bundle_folder
 from sfumato.errors import BundleError
 from sfumato.serve.core.bundle import OpenBundle
+from sfumato.serve.core.compared import BETWEEN, compared
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.hierarchies import Hierarchies
 from sfumato.serve.core.model import Grouping, Margin, ServedDimension, ServedTable
@@ -47,6 +48,8 @@ class BundleSource:
 
 
 Stamps = tuple[tuple[int, ...], ...]
+MOST_COMPARED = 100
+"""Comparisons that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,6 +61,8 @@ class Catalogue:
     groupings: tuple[GroupingSection, ...] = ()
     stamps: Stamps = ()
     """Of the bundles, just before they were opened."""
+    compared: dict[tuple[str, str], ServedTable] = field(default_factory=dict, repr=False)
+    """Pairs of tables that somebody compared."""
 
     def stamps_now(self) -> Stamps:
         """Of the bundles as they are now: others where one was published anew."""
@@ -69,9 +74,24 @@ class Catalogue:
 
     def __getitem__(self, name: str) -> ServedTable:
         found = self.tables.get(name) or self.tables.get(name.lower())
+        if found is None and BETWEEN in name:
+            return self._compared(*name.split(BETWEEN, 1))
         if found is None:
             raise not_found("table", name, "choose one of the list of tables")
         return found
+
+    def _compared(self, first: str, second: str) -> ServedTable:
+        """Two tables beside each other; the same ones are compared once."""
+        key = (first.lower(), second.lower())
+        both = self.compared.get(key)
+        if both is None:
+            if BETWEEN in second:
+                raise not_found("table", f"{first}{BETWEEN}{second}", "compare two tables, not more")
+            both = compared(self[first], self[second])
+            if len(self.compared) >= MOST_COMPARED:
+                self.compared.clear()
+            self.compared[key] = both
+        return both
 
     def __iter__(self) -> Iterator[ServedTable]:
         return iter(self.tables.values())

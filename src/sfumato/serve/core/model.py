@@ -180,6 +180,14 @@ class Source(Protocol):
         ...
 
 
+class GroupedSource(Source, Protocol):
+    """A source whose figures can be summed exactly."""
+
+    def with_grouping(self, grouping: Grouping) -> "GroupedSource":
+        """The same source, which has the figures of these groups too."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Margin:
     """Another table of the release that has the protected totals over some dimensions of this one."""

@@ -29,7 +29,8 @@ from sfumato.serve.page import maps
 from sfumato.serve.page.figures import format_figure
 from sfumato.serve.page.language import Language
 from sfumato.serve.page.question import ReaderQuestion, pair_of
-from sfumato.serve.page.view import UNSURE, Numbers, View, absolute_error, ranked
+from sfumato.serve.page.rating import Numbers, absolute_error
+from sfumato.serve.page.view import UNSURE, View, ranked
 
 # A matrix: flows between places, or any two variables; the larger the figure, the darker the square.
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sfumato.serve.core.model import Metric
 from sfumato.serve.page.language import ENGLISH, Language
 from sfumato.serve.page.question import Display
-from sfumato.serve.page.view import Numbers, View, absolute_error, relative_error
+from sfumato.serve.page.rating import Numbers, absolute_error, relative_error
+from sfumato.serve.page.view import View
 
 SCALES = {"one": 1, "thousands": 1_000, "millions": 1_000_000}
 """What figures are divided by."""

@@ -28,8 +28,9 @@ from sfumato.geography.project import Projected
 from sfumato.serve.core.status import REMARKS, Remark
 from sfumato.serve.page.figures import format_figure
 from sfumato.serve.page.language import ENGLISH, Language
+from sfumato.serve.page.rating import Numbers
 from sfumato.serve.page.sheet import shown_part
-from sfumato.serve.page.view import Edge, Numbers, View
+from sfumato.serve.page.view import Edge, View
 
 MOST_PANELS = 6
 FEWEST_AREAS = 2

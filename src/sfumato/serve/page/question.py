@@ -11,6 +11,7 @@ from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable, grouped
 from sfumato.serve.core.selection import select, valueset
 from sfumato.serve.page.language import ENGLISH, Language
+from sfumato.serve.page.own_groups import LONGEST, OWN, with_own_groups
 from sfumato.serve.pxweb.request import split
 
 Place = Literal["rows", "columns", "filter", "out"]
@@ -29,6 +30,8 @@ PERCENTAGES = {
     "row": "Percent of the row",
     "column": "Percent of the column",
     "total": "Percent of the whole",
+    "change": "Change on the period before",
+    "growth": "Change on the period before, %",
 }
 ORDERS = {"listed": "As listed", "largest": "Largest first", "smallest": "Smallest first"}
 ERRORS = {"figure": "As figures", "relative": "In percent"}
@@ -92,6 +95,8 @@ class ReaderQuestion:
     """Names of variables that the table does not have."""
     say: Language = ENGLISH
     """The language of the answer."""
+    own: tuple[tuple[str, str], ...] = ()
+    """Groups that the reader made, as written, by the name of the variable."""
     finds: tuple[tuple[str, str], ...] = ()
     """Words that long lists of codes are searched for, by the name of the variable."""
 
@@ -151,7 +156,8 @@ class ReaderQuestion:
 
     def query(self) -> str:
         """The question as the query of an address, in one spelling."""
-        return _encoded([*self.selection_pairs(), *self._layout(), *self._display()])
+        own = ((f"own[{name}]", text) for name, text in self.own)
+        return _encoded([*own, *self.selection_pairs(), *self._layout(), *self._display()])
 
     def api_query(self, written: str, *parameters: str, layout: bool = False) -> str:
         """The question as the query of PxWebApi version 2, in a format."""
@@ -163,7 +169,7 @@ class ReaderQuestion:
         order = [dimension.name for dimension in self.table.dimensions]
         for variable in sorted(self.variables, key=lambda one: order.index(one.name)):
             if variable.place != "out" and variable.wanted:
-                if variable.grouping:
+                if variable.grouping and (meant or not variable.grouping.startswith(f"{OWN}_")):
                     yield f"codelist[{variable.name}]", variable.grouping
                 wanted = self.codes_of(variable) if meant else variable.wanted
                 yield f"valueCodes[{variable.name}]", spell_codes(variable.dimension, wanted)
@@ -246,7 +252,7 @@ _WORDS: dict[str, Mapping[str, str]] = {
 }
 _PLACES = ("page", "row", "column")
 _OTHER_WORDS = ("form", "up", "stub", "heading", "totals", *_PLACES)
-_NAMED = ("valueCodes", "codelist", "listed", "at", "was", "find")
+_NAMED = ("valueCodes", "codelist", "listed", "at", "was", "find", "own")
 _INDEXED = re.compile(rf"({'|'.join(_NAMED)})\[(.*)\]", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAGE = 6
 
@@ -272,16 +278,22 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]], say: Language = E
         else:
             named[indexed[1].lower()].setdefault(axis, []).append(text)
     groupings = {axis: texts[-1] for axis, texts in named["codelist"].items() if texts[-1]}
+    original, own = table, {axis: text for axis, texts in named["own"].items() if (text := texts[-1][:LONGEST].strip())}
+    try:
+        table = with_own_groups(table, {axis: text for axis, text in own.items() if axis < len(table.dimensions)})
+        groupings |= {axis: f"{OWN}_{table.axes[axis].name}" for axis in own if axis < len(table.dimensions)}
+    except RefusedError as error:
+        faults.append(error)
     dimensions = _dimensions(table, groupings, faults)
     codes = {
         axis: _codes(dimensions[axis], texts, before=named["was"].get(axis, ()))
         for axis, texts in named["valuecodes"].items()
     }
     listed = {axis: texts[-1] for axis, texts in named["listed"].items()}
-    for axis in _regrouped(table, listed, groupings, codes):
+    for axis in (*_regrouped(table, listed, groupings, codes), *own):
         codes[axis] = (ALL,)
     display = _display(words, faults)
-    opened = first_question(table)
+    opened = first_question(original)
     metrics = codes.pop(len(table.dimensions), ()) or opened.metrics
     if not codes and not named["at"]:
         return replace(
@@ -310,6 +322,7 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]], say: Language = E
         faults=tuple(faults),
         strangers=tuple(strangers),
         say=say,
+        own=tuple((table.axes[axis].name, text) for axis, text in own.items()),
         finds=tuple((table.axes[axis].name, texts[-1]) for axis, texts in named["find"].items() if texts[-1].strip()),
     )
 

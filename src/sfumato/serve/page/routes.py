@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,12 +12,15 @@ from fastapi import APIRouter, Request
 from jinja2 import Environment
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.context import Rendered, ServerContext, write_answer
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found, refusing
+from sfumato.serve.core.http import HEADERS
 from sfumato.serve.core.model import grouped
 from sfumato.serve.core.published_files import file_named
 from sfumato.serve.core.selection import valueset
+from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats.layout import Options
 from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
 from sfumato.serve.page.language import language_of
@@ -50,7 +54,9 @@ def router(context: ServerContext) -> APIRouter:
         ("/tables/{id}", pages.table),
         ("/tables/{id}/chart.svg", pages.chart),
         ("/tables/{id}/codes", pages.codes),
+        ("/tables/{id}/data", pages.data),
         ("/tables/{id}/version", pages.version),
+        ("/embed/{id}", pages.embed),
         ("/tables/{id}/files", pages.files),
         ("/tables/{id}/files/{name:path}", pages.file),
         ("/static/{version}/{name}", pages.static),
@@ -85,7 +91,7 @@ class Pages:
 
     async def table(self, id: str, request: Request) -> Response:  # noqa: A002
         """A table; a form that was sent is answered with the address of what it asks for."""
-        base, user = _base(self.context, request), reader(self.context, request)
+        base, user = base_address(self.context, request), reader(self.context, request)
         shown = site(self.context, user, request)
         key = ("page", id, base, role_of(user), shown.say.code, request.scope["query_string"])
         kept = self.context.cache.get(key)
@@ -112,7 +118,7 @@ class Pages:
     async def chart(self, id: str, request: Request) -> Response:  # noqa: A002
         """The chart of a question by itself, to be kept or put into a report."""
         question = await self._question(id, request.query_params.multi_items(), request)
-        return (await self._in_turn(lambda: _chart(self.context, question), request)).respond(request)
+        return (await self._in_turn(lambda: drawn_chart(self.context, question), request)).respond(request)
 
     async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
         """Boxes for the codes of a variable that have some words, for lists too long to be written out."""
@@ -132,6 +138,29 @@ class Pages:
         return Rendered.of(self.templates.get_template("codes.html").render(given).encode(), media_type=HTML).respond(
             request
         )
+
+    async def data(self, id: str, request: Request) -> Response:  # noqa: A002
+        """The figures of a question in a format, where programs cannot ask for them: with groups of a reader."""
+        asked = request.query_params.multi_items()
+        question = await self._question(id, [pair for pair in asked if pair[0] not in OF_FORMAT], request)
+        work = partial(written_data, self.context, question, dict(asked))
+        return (await self.context.work(work, request.scope)).respond(request)
+
+    async def embed(self, id: str, request: Request) -> Response:  # noqa: A002
+        """A table for a frame of a site that the office has named."""
+        sites = self.context.settings.embed
+        if not sites:
+            raise not_found("frame", "none", "ask the office to name your site with `sfumato serve --embed`")
+        question = await self._question(id, request.query_params.multi_items(), request)
+        shown = site(self.context, None, request)
+        pages = TablePage(context=self.context, templates=self.templates, site=shown)
+        base = base_address(self.context, request)
+        page = await self._in_turn(lambda: pages.embed(question, base), request)
+        policy = HEADERS["Content-Security-Policy"].replace(
+            "frame-ancestors 'none'", f"frame-ancestors {' '.join(sites)}"
+        )
+        headers = {**page.headers, "Content-Security-Policy": policy, "Vary": "Accept-Language"}
+        return Rendered(body=page.body, headers=headers, query=page.query).respond(request)
 
     async def version(self, id: str, request: Request) -> Response:  # noqa: A002
         """Which version of a table is served now: open pages ask, and say when they are out of date."""
@@ -182,12 +211,28 @@ class Pages:
         return listing(edition.catalogue, dict(request.query_params), index, shown.say)
 
 
+OF_FORMAT = ("outputFormat", "outputFormatParams")
+
+
+def written_data(context: ServerContext, question: ReaderQuestion, asked: Mapping[str, str]) -> Rendered:
+    """The figures of a question in the format that an address names, laid out as the page is."""
+    selection, name = question.selection(), asked.get("outputFormat", "csv")
+    context.refuse_large(selection, question.table)
+    if name not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise RefusedError("outputFormat", expected=f"one of {known}", found=name, do="choose one of them")
+    words = [word for word in asked.get("outputFormatParams", "").split(",") if word]
+    options = Options.read(words, source=context.settings.source, license=context.settings.license)
+    return write_answer(question.table, selection, name, replace(options, linked=False))
+
+
 def _unkept(page: Rendered, status: int) -> Response:
     """A page that says what went wrong."""
     return Response(page.body, status_code=status, media_type=HTML, headers={"Cache-Control": "no-store"})
 
 
-def _chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
+def drawn_chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
+    """The chart of a question as a file."""
     selection = question.selection()
     context.refuse_large(selection, question.table)
     view = view_of(question, selection)
@@ -199,7 +244,7 @@ def _chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
     return Rendered.of(drawn.svg.encode(), media_type="image/svg+xml", disposition=disposition, query=about)
 
 
-def _base(context: ServerContext, request: Request) -> str:
+def base_address(context: ServerContext, request: Request) -> str:
     """The address of the server as readers write it: what the office set, or else what the browser asked for."""
     if context.settings.url:
         return context.settings.url

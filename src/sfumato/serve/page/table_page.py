@@ -3,7 +3,8 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -11,13 +12,16 @@ from jinja2 import Environment
 
 from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.audit import AuditedQuery
+from sfumato.serve.core.compared import others_to_compare
 from sfumato.serve.core.errors import RefusedError, shortened
 from sfumato.serve.core.model import ServedDimension, ServedTable
 from sfumato.serve.core.selection import places_of, valueset
 from sfumato.serve.formats.json_stat import BASE
 from sfumato.serve.page.assets import HTML
+from sfumato.serve.page.changes import CHANGES
 from sfumato.serve.page.charts import chart_of
 from sfumato.serve.page.language import ENGLISH, Language
+from sfumato.serve.page.own_groups import OWN
 from sfumato.serve.page.question import (
     ALL,
     CHARTS,
@@ -100,7 +104,7 @@ def choices_of(question: ReaderQuestion) -> tuple[Choices, ...]:
 
 
 def _lists(question: ReaderQuestion, whole: ServedDimension, variable: Variable) -> tuple[Listed, ...]:
-    shown = [one for one in whole.groupings if one.summed]
+    shown = [one for one in whole.groupings if one.summed and not one.id.startswith(f"{OWN}_")]
     if not shown:
         return ()
     chosen, say = variable.grouping, question.say
@@ -283,8 +287,8 @@ class TablePage:
     site: Site
     """What the head of the page offers."""
 
-    def write(self, question: ReaderQuestion, base: str, address: Address | None = None) -> Rendered:
-        """The page that answers a question; `base` is the address of the server."""
+    def write(self, question: ReaderQuestion, base: str, address: Address | None = None, left: Any = None) -> Rendered:
+        """The page that answers a question; `base` is the address of the server, `left` what questions may cost."""
         address = address or Address.of(question.table)
         selection = question.selection()
         self.context.refuse_large(selection, question.table)
@@ -299,21 +303,47 @@ class TablePage:
             "title": title,
             "headline": headline(view, question),
             "downloads": [_download(question, address, *one) for one in DOWNLOADS],
-            "snippets": snippets(question, selection, base) if not address.back else (),
-            "citations": citations(question.table, link, source=self.context.settings.source),
+            "snippets": snippets(question, selection, base) if not address.back and not question.own else (),
+            "citations": (
+                *citations(question.table, link, source=self.context.settings.source),
+                *self._frame(question, base),
+            ),
             "grouped": [
                 _groups(one, selection.places[question.table.by_name[one.name.lower()]] or ())
                 for one in question.grouped()
             ],
             "cells": selection.cells,
         }
-        page = self._page(question, base, address, answer=answer, cells=selection.cells)
+        page = self._page(question, base, address, answer=answer, cells=selection.cells, left=left)
         return for_everybody(
             self.context, Rendered.of(page, media_type=HTML, query=AuditedQuery.of(question.table, selection))
         )
 
+    def embed(self, question: ReaderQuestion, base: str) -> Rendered:
+        """The answer alone, for the frame of a page that may show it."""
+        selection = question.selection()
+        self.context.refuse_large(selection, question.table)
+        view = view_of(question, selection)
+        title = page_title(view, question)
+        answer = {
+            "sheet": sheet_of(view, question),
+            "chart": chart_of(view, question, name=title),
+            "title": title,
+            "headline": headline(view, question),
+        }
+        address = Address.of(question.table)
+        given = {"answer": answer, "question": question, "table": question.table, "site": self.site}
+        given["permalink"] = f"{base}{self._link(address, question)}"
+        body = self.templates.get_template("embed.html").render(given).encode()
+        return Rendered.of(body, media_type=HTML, query=AuditedQuery.of(question.table, selection))
+
     def refuse(
-        self, question: ReaderQuestion, error: RefusedError, asked: Sequence[tuple[str, str]], base: str
+        self,
+        question: ReaderQuestion,
+        error: RefusedError,
+        asked: Sequence[tuple[str, str]],
+        base: str,
+        address: Address | None = None,
     ) -> Rendered:
         """The page that says why a question has no answer, and what it was."""
         words = [(shortened(name), shortened(text)) for name, text in asked[:_MOST_ASKED] if text and name != "form"]
@@ -321,14 +351,24 @@ class TablePage:
             cells = question.selection().cells
         except RefusedError:
             cells = 0
-        address = Address.of(question.table)
-        return Rendered.of(self._page(question, base, address, error=error, asked=words, cells=cells), media_type=HTML)
+        page = self._page(question, base, address or Address.of(question.table), error=error, asked=words, cells=cells)
+        return replace(Rendered.of(page, media_type=HTML), status=error.status)
+
+    def _frame(self, question: ReaderQuestion, base: str) -> tuple[tuple[str, str], ...]:
+        """Lines that show the table in a page of a site that may do that, if there is any."""
+        if not self.context.settings.embed or not self.context.catalogue.tables.get(question.table.id):
+            return ()
+        source = self.site.to(f"/embed/{question.table.id}", question.query())
+        title = escape(question.table.title)
+        frame = f'<iframe src="{escape(base + source)}" title="{title}" width="100%" height="600"></iframe>'
+        return (("For a page of your own", frame),)
 
     def _link(self, address: Address, question: ReaderQuestion) -> str:
         return self.site.to(address.page, address.query(question.query()))
 
     def _page(self, question: ReaderQuestion, base: str, address: Address, **given: Any) -> bytes:
         table = question.table
+        published = table.id in self.context.catalogue.tables
         chosen = set(question.metrics) if question.metrics != (ALL,) else {metric.code for metric in table.metrics}
         about = {
             "site": self.site,
@@ -336,6 +376,7 @@ class TablePage:
             "error": None,
             "asked": (),
             "outdated": False,
+            "left": None,
             "table": table,
             "question": question,
             "choices": choices_of(question),
@@ -347,6 +388,8 @@ class TablePage:
             "back": address.back and self.site.to(address.back, urlencode(address.kept)),
             "files": files_to_take(table),
             "permalink": f"{base}{self._link(address, question)}",
+            "compare": others_to_compare(table, self.context.catalogue) if published else (),
+            "own": dict(question.own),
             "most_cells": self.context.settings.most_cells,
             "has_totals": any(dimension.eliminable or dimension.total for dimension in table.dimensions),
         }
@@ -425,8 +468,10 @@ def _displays(table: ServedTable) -> list[tuple[str, str, dict[str, str]]]:
     has_errors = any(table.rating)
     lacking = {"lines" if table.time is None else "", "" if on_map else "map"}
     found = [("chart", "Chart", {name: text for name, text in CHARTS.items() if name not in lacking})]
-    if table.adds_up:
-        found.append(("percent", "Show", PERCENTAGES))
+    of_time = table.time is not None and len(table.time) > 1
+    shown = {name: text for name, text in PERCENTAGES.items() if (of_time if name in CHANGES else table.adds_up)}
+    if shown:
+        found.append(("percent", "Show", {"none": PERCENTAGES["none"], **shown}))
     found += [("order", "Row order", ORDERS), ("scale", "Unit", UNITS)]
     if any(metric.kind == "error" for metric in table.metrics):
         found.append(("errors", "Errors", ERRORS))
@@ -439,4 +484,7 @@ def _download(question: ReaderQuestion, address: Address, written: str, name: st
     """A format with its address; a workbook is laid out as the page is."""
     parameters = {"xlsx": ("IncludeTitle",), "csv": ("ByteOrderMark",)}.get(written, ())
     query = question.api_query(written, *parameters, layout=written in ("xlsx", "html"))
+    if question.own:  # programs know no groups of readers
+        own = urlencode({f"own[{name}]": text for name, text in question.own})
+        return written, name, hint, f"{address.page}/data?{address.query(own)}&{query}"
     return written, name, hint, f"{address.data}?{address.query(query)}"

@@ -13,12 +13,12 @@ from sfumato.geography.project import Projected
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Marks, Metric, Selection, ServedDimension, ServedTable
 from sfumato.serve.core.status import REMARKS
+from sfumato.serve.page.changes import CHANGES, NO_PERIODS, changes
 from sfumato.serve.page.language import Language
 from sfumato.serve.page.question import Place, ReaderQuestion
+from sfumato.serve.page.rating import Numbers
 
 # The figures behind a view: the answer of a table as one block of numbers, with published totals at its edges.
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,34 +70,6 @@ def published_total(
     for axis in sorted(over):
         values = np.expand_dims(values, sum(places is not None for places in selection.places[:axis]))
     return values
-
-
-# Errors in percent of the figures they belong to.
-
-
-def relative_error(metrics: Sequence[Metric], values: Numbers, at: int) -> Numbers | None:
-    """The error of a value in percent of it, infinite where it is beyond all bounds; None without error figures."""
-    kinds = {metric.kind: place for place, metric in enumerate(metrics) if metric.about == metrics[at].code}
-    if "rse" in kinds:
-        return np.where(np.isnan(values[..., kinds["rse"]]), np.inf, values[..., kinds["rse"]])
-    if "error" in kinds:
-        error, size = values[..., kinds["error"]], np.abs(values[..., at])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = 100 * error / size
-        found = np.where(size == 0, np.where(error == 0, 0.0, np.inf), found)
-        return np.where(np.isnan(found), np.inf, found)
-    return None
-
-
-def absolute_error(metrics: Sequence[Metric], values: Numbers, at: int) -> Numbers | None:
-    """The error of a value in its own unit, not a number where it cannot be told; None without error figures."""
-    kinds = {metric.kind: place for place, metric in enumerate(metrics) if metric.about == metrics[at].code}
-    if "error" in kinds:
-        return values[..., kinds["error"]]
-    if "rse" in kinds:
-        found: Numbers = np.abs(values[..., at]) * values[..., kinds["rse"]] / 100
-        return found
-    return None
 
 
 # Figures as parts of a whole: of published totals where there are any, otherwise of what is shown.
@@ -259,8 +231,19 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
         for axis in kept
     }
     chosen = tuple(table.metrics[place] for place in metrics)
+    shown_axes = (*placed["rows"], *placed["columns"])
     values = block.values
-    if display.percent != "none":
+    remarks = block.remarks
+    if display.percent in CHANGES:
+        time = next((at for at, axis in enumerate(kept) if edges[axis].time and axis in shown_axes), None)
+        if time is None or len(edges[kept[time]].texts) < 2:
+            notes.append(question.say(NO_PERIODS))
+        else:
+            growth = display.percent == "growth"
+            chosen = tuple(replace(metric, additive=metric.additive or growth) for metric in chosen)
+            values, remarks, said = changes(chosen, values, remarks, time=time, percent=growth, say=question.say)
+            notes += said
+    elif display.percent != "none":
         values, said = percentages(question, asked, totals=totals, placed=placed, metrics=chosen, values=values)
         notes += said
     order = [kept.index(axis) for axes in placed.values() for axis in axes]
@@ -279,9 +262,9 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
         metrics=chosen,
         shown=len(selection.metrics),
         values=laid_out(values),
-        remarks=laid_out(block.remarks),
+        remarks=laid_out(remarks),
         order=tuple(range(shape[1])),
-        percent=display.percent != "none",
+        percent=display.percent not in ("none", "change"),
         notes=tuple(notes),
         rated=any(table.rating[place] for place in metrics),
         corner=(display.row - 1, display.column - 1),
