@@ -244,6 +244,8 @@ def guarantee_in_words(statement: Statement, described: Mapping[str, Any]) -> tu
 
 _FIRST, _SECOND = (f"{end}_" for end in ENDS[False])
 _ONCE = "each once"
+_IN_LANGUAGE = "label_"
+"""What the name of a column begins with that has labels in another language."""
 _IMPLIED = "implied"
 
 
@@ -307,6 +309,7 @@ class OpenBundle:
                 label=described["label"],
                 codes=dimension.codes,
                 labels=tuple(labels.get(code, code) for code in dimension.codes),
+                translations=self.translations(described["codelist"], dimension.codes),
                 eliminable=True,
                 role=described.get("role") or role_of(dimension.name, dimension.codes),
                 geography=self.geography(described),
@@ -379,6 +382,7 @@ class OpenBundle:
             label=described["label"],
             codes=codes,
             labels=tuple(labels.get(code, "Total") for code in codes),
+            translations=self.translations(described["codelist"], codes),
             eliminable=totalled,
             total=TOTAL if totalled else None,
             role=described.get("role") or role_of(name, codes[: len(codes) - totalled]),
@@ -400,6 +404,16 @@ class OpenBundle:
         """The label of every code of a codelist, in order."""
         lines = io.StringIO(read_listed(self.folder, codelist).decode(), newline="")
         return {row["code"]: row["label"] for row in csv.DictReader(lines)}
+
+    def translations(self, codelist: str, codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Labels of some codes in other languages, by the code of the language."""
+        lines = io.StringIO(read_listed(self.folder, codelist).decode(), newline="")
+        rows = {row["code"]: row for row in csv.DictReader(lines)}
+        named = [name for name in next(iter(rows.values()), {}) if name.startswith(_IN_LANGUAGE)]
+        return {
+            name.removeprefix(_IN_LANGUAGE): tuple(rows.get(code, {}).get(name) or "" for code in codes)
+            for name in named
+        }
 
 
 def _stored(

@@ -20,7 +20,7 @@ _NOTE = (
 def compared(first: ServedTable, second: ServedTable) -> ServedTable:
     """The table of both and their difference, or the reason why there is none."""
     value, other = (_first_value(table) for table in (first, second))
-    if first is second or not comparable(first, second):
+    if first.id == second.id or not comparable(first, second):
         raise RefusedError(
             "comparison",
             expected="two tables of the same kind of figure by the same variables",
@@ -64,7 +64,7 @@ def comparable(first: ServedTable, second: ServedTable) -> bool:
 
 def others_to_compare(table: ServedTable, tables: Iterable[ServedTable]) -> tuple[ServedTable, ...]:
     """The tables that one can be compared with."""
-    return tuple(one for one in tables if one is not table and comparable(table, one))
+    return tuple(one for one in tables if one.id != table.id and comparable(table, one))
 
 
 def _first_value(table: ServedTable) -> Metric:

@@ -59,6 +59,8 @@ class ServedDimension:
     total: str | None = None
     """The code of the protected total, where there is one: leaving the dimension out asks for it."""
     role: Literal["time", "geo", "metric"] | None = None
+    translations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
+    """Labels in other languages, by the code of the language; those of the codes that have none are empty."""
     groupings: tuple[Grouping, ...] = ()
     grouping: str = ""
     """Whose groups the codes are, where they are not single codes."""
@@ -97,7 +99,16 @@ class ServedDimension:
         if len(places) == len(self.codes):
             return self
         codes, labels = (tuple(texts[place] for place in places) for texts in (self.codes, self.labels))
-        return replace(self, codes=codes, labels=labels, also=())
+        others = {name: tuple(texts[place] for place in places) for name, texts in self.translations.items()}
+        return replace(self, codes=codes, labels=labels, translations=others, also=())
+
+    def in_language(self, code: str) -> "ServedDimension":
+        """The same dimension with its labels in a language, as far as the code list has them."""
+        others = self.translations.get(code)
+        if others is None:
+            return self
+        labels = tuple(other or label for other, label in zip(others, self.labels, strict=True))
+        return replace(self, labels=labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,6 +272,19 @@ class ServedTable:
         """All dimensions, the metrics last."""
         return (*self.dimensions, self.contents)
 
+    @cached_property
+    def _spoken(self) -> dict[str, "ServedTable"]:
+        return {}
+
+    def in_language(self, code: str) -> "ServedTable":
+        """The same table with labels of a language; the same object whenever it is asked for."""
+        if not any(code in dimension.translations for dimension in self.dimensions):
+            return self
+        if code not in self._spoken:
+            spoken = tuple(dimension.in_language(code) for dimension in self.dimensions)
+            self._spoken[code] = replace(self, dimensions=spoken)
+        return self._spoken[code]
+
     @property
     def adds_up(self) -> bool:
         """Whether any of its values are parts of a whole."""
@@ -405,7 +429,7 @@ def grouped(dimension: ServedDimension, name: str) -> ServedDimension:
     for grouping in dimension.groupings:
         if grouping.id == name:
             codes, labels = tuple(grouping.groups), tuple(label for label, _ in grouping.groups.values())
-            return replace(dimension, codes=codes, labels=labels, total=None, grouping=name)
+            return replace(dimension, codes=codes, labels=labels, translations={}, total=None, grouping=name)
     known = ", ".join(grouping.id for grouping in dimension.groupings)
     raise RefusedError(
         f"code list of '{dimension.name}'",

@@ -1,6 +1,6 @@
 """The answer to an ad-hoc question as a served table, and every measure as one table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +41,12 @@ class OneTableBundle(OpenBundle):
         """The label of every code, from the data."""
         found = self.codelists[codelist.removeprefix("codelists/").removesuffix(".csv")]
         return dict(zip(found.codes, found.labels, strict=True))
+
+    def translations(self, codelist: str, codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Labels of some codes in other languages, from the data."""
+        found = self.codelists[codelist.removeprefix("codelists/").removesuffix(".csv")]
+        known = {name: dict(zip(found.codes, labels, strict=True)) for name, labels in found.translations}
+        return {name: tuple(labels.get(code, "") for code in codes) for name, labels in known.items()}
 
     def files(self, _about: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
         """None: an answer is in no bundle."""

@@ -223,7 +223,8 @@ class LivePages:
 
 
 def _layout(table: ServedTable, asked: Asked, request: Request) -> ReaderQuestion:
-    return read_layout(table, asked.layout, language_of(request))
+    say = language_of(request)
+    return read_layout(table.in_language(say.code), asked.layout, say)
 
 
 def _to(request: Request, context: ServerContext, user: User, pairs: Pairs) -> str:

@@ -122,7 +122,7 @@ class Pages:
 
     async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
         """Boxes for the codes of a variable that have some words, for lists too long to be written out."""
-        table = self.context.catalogue[id]
+        table = self.context.catalogue[id].in_language(language_of(request).code)
         name = request.query_params.get("variable", "")
         axis = table.by_name.get(name.lower(), len(table.dimensions))
         if axis == len(table.dimensions):
@@ -197,7 +197,7 @@ class Pages:
         """What an address asks for: in a thread, because the first look at a table may need figures of it."""
         table = self.context.catalogue[id]
         say = language_of(request)
-        return await self._in_turn(lambda: read(table, asked, say), request)
+        return await self._in_turn(lambda: read(table.in_language(say.code), asked, say), request)
 
     async def _in_turn(self, write: Callable[[], T], request: Request) -> T:
         return await self.context.worker_queue.page(write, client=self.context.client(request.scope))

@@ -88,7 +88,10 @@ class WordIndex:
         scores: dict[int, int] | None = None
         where: dict[int, str] = {}
         for word in asked:
-            known = [other for other in self._words if word in other]
+            # Within a name anything counts; codes are many, so that only how their words begin does.
+            known = [
+                other for other in self._words if other.startswith(word) or (word in other and other in self._named)
+            ]
             same = {
                 other for some in groups if word in some for other in some if other != word and other in self._words
             }
@@ -97,7 +100,7 @@ class WordIndex:
                 instead += known[:1]
             else:
                 instead.append(word)
-            of_word = self._of(known, same, where)
+            of_word = self._of(word, known, same, where)
             scores = of_word if scores is None else {at: scores[at] + of_word[at] for at in scores if at in of_word}
         if scores is None:
             return Found(places=(), where={})
@@ -105,7 +108,7 @@ class WordIndex:
         changed = instead != asked and bool(places)
         return Found(places=places, where=where, instead=" ".join(instead) if changed else "")
 
-    def _of(self, known: Iterable[str], same: Iterable[str], where: dict[int, str]) -> dict[int, int]:
+    def _of(self, asked: str, known: Sequence[str], same: Iterable[str], where: dict[int, str]) -> dict[int, int]:
         """How well places fit a word: best by their names, then by synonyms in these, then by what belongs to them."""
         found: dict[int, int] = {}
         for word in known:
@@ -113,7 +116,7 @@ class WordIndex:
         for word in same:
             for at in self._named.get(word, ()):
                 found.setdefault(at, 2)
-        for word in known:
+        for word in (word for word in known if word.startswith(asked) or asked not in word):
             for at, text in self._owned.get(word, {}).items():
                 if at not in found:
                     found[at] = 1
@@ -134,8 +137,9 @@ def index_of_tables(tables: Iterable[ServedTable]) -> WordIndex:
             found.add(at, axis.name, axis.label)
         found.add(at, *table.contents.labels)
         for dimension in table.dimensions:
-            for code, label in zip(dimension.codes[:_MOST_CODES], dimension.labels, strict=False):
-                found.add_owned(at, f"{dimension.label}: {label}", code, label)
+            every = (dimension.labels, *dimension.translations.values())
+            for code, *labels in zip(dimension.codes[:_MOST_CODES], *every, strict=False):
+                found.add_owned(at, f"{dimension.label}: {labels[0]}", code, *labels)
     return found
 
 
