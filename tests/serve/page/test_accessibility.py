@@ -15,6 +15,12 @@ PAGES = {
     "matrix": "/tables/flows_between_states?valueCodes[origin_state]=top(6)&valueCodes[destination_state]=top(6)"
     "&valueCodes[quarter]=2010-Q2&stub=origin_state&heading=destination_state&chart=matrix",
     "map": "/tables/jobs_by_place",
+    "German": "/tables/turnover_by_state_industry?lang=de&unsure=grey&digits=fitting&scale=millions",
+    "found nearly": "/?q=turnovr",
+    "changes": "/tables/indicators?percent=change",
+    "own groups": "/tables/people?own[job]=Office=a,b&valueCodes[job]=*&valueCodes[region]=*&stub=region&heading=job",
+    "pages": "/tables/flows_between_states?row=11&column=11&chart=none",
+    "comparison": "/tables/jobs_by_place_industry~private_by_place_industry",
     "flows": "/tables/flows_between_states?valueCodes[origin_state]=top(6)&valueCodes[destination_state]=top(6)"
     "&valueCodes[quarter]=2010-Q2&stub=origin_state&heading=destination_state",
     "refused": "/tables/people?valueCodes[region]=Atlantis&stub=region",

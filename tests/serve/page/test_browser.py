@@ -246,3 +246,88 @@ def test_lines_can_be_copied(visit: Visitor) -> None:
         page.get_by_role("button", name="Copy the lines for Python, pyjstat").click()
         expect(page.locator("#announce")).to_have_text("Copied.")
         assert page.evaluate("navigator.clipboard.readText()") == page.locator("#lines-pyjstat").inner_text()
+
+
+@pytest.mark.slow
+def test_heads_of_a_long_table_stay_while_it_is_read(visit: Visitor) -> None:
+    with visit("/tables/indicators") as visited:
+        moved = visited.page.evaluate(
+            """() => { const box = document.querySelector('.scroll.tall');
+            const top = element => document.querySelector(element).getBoundingClientRect().top;
+            box.scrollTop = 600;
+            return [box.scrollTop, top('table.figures thead') - box.getBoundingClientRect().top]; }"""
+        )
+    assert moved[0] > 200
+    assert abs(moved[1]) < 2
+
+
+@pytest.mark.slow
+def test_tables_are_found_while_the_words_are_written(visit: Visitor) -> None:
+    with visit("/") as visited:
+        page = visited.page
+        field = page.get_by_label("Search titles and variables")
+        field.press_sequentially("turnovr by stat")
+        expect(page.locator("#result")).to_contain_text("These tables have “turnover by stat”")
+        expect(field).to_be_focused()
+        expect(page).to_have_url(re.compile(r"q=turnovr"))
+
+
+@pytest.mark.slow
+def test_a_chart_is_taken_along_as_a_picture(visit: Visitor) -> None:
+    with visit(f"/tables/{TURNOVER}") as visited:
+        page = visited.page
+        page.locator("#downloads > summary").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="PNG").click()
+        assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+        assert download.value.suggested_filename == f"{TURNOVER}.png"
+
+
+@pytest.mark.slow
+def test_on_paper_no_column_is_lost_and_the_source_is_named(visit: Visitor) -> None:
+    with visit(f"/tables/{TURNOVER}", width=700) as visited:
+        page = visited.page
+        shown = page.locator("table.figures tbody td").count()
+        page.emulate_media(media="print")
+        assert not page.locator("table.figures").is_visible()
+        parts = page.locator("table.paper:visible")
+        assert parts.locator("tbody td").count() == shown
+        assert all("Mining" in text for text in parts.all_inner_texts())
+        wide = page.evaluate("[...document.querySelectorAll('table.paper')].map(one => one.offsetWidth)")
+        assert max(wide) <= 700
+        expect(page.locator(".source")).to_contain_text("Source: Office.")
+        expect(page.locator(".source")).to_contain_text(f"/tables/{TURNOVER}")
+
+
+@pytest.mark.slow
+def test_an_open_page_says_that_its_table_is_out_of_date(visit: Visitor) -> None:
+    with visit("/tables/people") as visited:
+        page = visited.page
+        page.route("**/version", lambda route: route.fulfill(json={"version": "another"}))
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        expect(page.get_by_text("New figures were published since this page was made.")).to_be_visible()
+        page.get_by_role("link", name="Show the new figures").click()
+        expect(page.locator("#outdated")).to_be_hidden()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"/tables/{TURNOVER}?chart=bars",
+        f"/tables/{TURNOVER}?chart=matrix",
+        f"/tables/{TURNOVER}?chart=ranking",
+        "/tables/indicators",
+        "/tables/links_between_states?chart=matrix",
+        "/tables/jobs_by_place",
+    ],
+)
+def test_no_label_of_a_chart_is_clipped(query: str, visit: Visitor) -> None:
+    with visit(query) as visited:
+        clipped = visited.page.evaluate(
+            """() => { const chart = document.querySelector('svg.chart'), box = chart.getBoundingClientRect();
+            return [...chart.querySelectorAll('text')].filter(text => { const own = text.getBoundingClientRect();
+            return own.left < box.left - 1 || own.right > box.right + 1 || own.top < box.top - 1
+            || own.bottom > box.bottom + 1; }).map(text => text.textContent); }"""
+        )
+    assert clipped == []
