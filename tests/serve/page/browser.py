@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 15_000
+PATIENCE = 120_000
 """Milliseconds after which a page that does not show what is expected has failed, however busy the machine is."""
 MISSING = (
     "The page is tested with Chromium, and none was found. Install it (Debian: apt-get install chromium), "

@@ -10,7 +10,7 @@ from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.compared import compared, others_to_compare
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.selection import everything, select
-from sfumato.serve.page.question import read
+from sfumato.serve.page.reading import read
 from sfumato.serve.page.view import View, view_of
 from tests.serve.page.made import Counted, catalogue_of, dimension, table
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from sfumato.serve.core.model import ServedTable
-from sfumato.serve.page.question import ReaderQuestion, read
+from sfumato.serve.page.question import ReaderQuestion
+from sfumato.serve.page.reading import read
 from sfumato.serve.page.sheet import MOST_ACROSS, MOST_SHOWN, Sheet, sheet_of
 from sfumato.serve.page.view import View, view_of
 from tests.serve.page.made import dimension, table

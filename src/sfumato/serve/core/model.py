@@ -1,6 +1,5 @@
 """One model for everything that is served: a table with dimensions, metrics and notes, and its answers."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
-from sfumato.frame.periods import in_time
 from sfumato.geography.project import Projected
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.published_files import PublishedFile
@@ -489,29 +487,3 @@ def marks_of(value: "Column", errors: Mapping[str, "Column"]) -> Marks | None:
     if value.status is not None:
         marks[BOUNDING[value.status]] = 0  # a bound has no error that could be large
     return marks
-
-
-# Which dimensions are time and which are places: a bundle does not say, but codes and names do.
-
-_PLACES = re.compile(
-    r"(?:.*_)?(?:place|places|state|region|county|country|municipality|district|province|area|geo|geography|city|town)"
-)
-_YEARS = range(1800, 2201)
-
-
-def role_of(name: str, codes: tuple[str, ...]) -> Literal["time", "geo"] | None:
-    """The role of a dimension.
-
-    >>> role_of("quarter", ("2025-Q1", "2025-Q2")), role_of("origin_state", ("AL", "AK")), role_of("naics", ("3361",))
-    ('time', 'geo', None)
-    """
-    if _is_time(codes):
-        return "time"
-    return "geo" if _PLACES.fullmatch(name.lower()) else None
-
-
-def _is_time(codes: tuple[str, ...]) -> bool:
-    """Whether the codes are periods that follow each other without a gap."""
-    six_digits = any(code.isdecimal() and len(code) != len("2026") for code in codes)  # no months: codes of anything
-    periods = () if six_digits else in_time(codes)
-    return bool(periods) and periods[0].year in _YEARS and periods[-1].number - periods[0].number == len(codes) - 1

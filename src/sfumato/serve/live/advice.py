@@ -59,7 +59,7 @@ class Advice:
 @cache
 def descriptions() -> dict[str, str]:
     """What every method does, in words."""
-    found = {name: METHODS[name].description for name in METHODS}
+    found = {name: getattr(METHODS[name], "description", "") for name in METHODS}
     return {name: text if isinstance(text, str) else "" for name, text in found.items()}
 
 

@@ -21,9 +21,11 @@ from sfumato.plan import Plan
 from sfumato.privacy.units import of_window
 from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
-from sfumato.serve.core.bundle import OpenBundle, Statement, table_metrics
-from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable, role_of
+from sfumato.serve.core.bundle import OpenBundle, table_metrics
+from sfumato.serve.core.bundle_statement import Statement
+from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable
 from sfumato.serve.core.published_files import PublishedFile
+from sfumato.serve.core.roles import role_of
 from sfumato.serve.core.status import APART, NUMBERS
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.question import TOTAL

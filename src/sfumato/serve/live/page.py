@@ -25,7 +25,7 @@ from sfumato.serve.live.queue import LiveQueue, quota_of
 from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.language import language_of
 from sfumato.serve.page.question import ReaderQuestion
-from sfumato.serve.page.question import read as read_layout
+from sfumato.serve.page.reading import read as read_layout
 from sfumato.serve.page.routes import OF_FORMAT, base_address, drawn_chart, written_data
 from sfumato.serve.page.site import LIVE, site
 from sfumato.serve.page.table_page import Address, TablePage

@@ -24,7 +24,8 @@ from sfumato.serve.formats.layout import Options
 from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
 from sfumato.serve.page.language import language_of
-from sfumato.serve.page.question import ReaderQuestion, read
+from sfumato.serve.page.question import ReaderQuestion
+from sfumato.serve.page.reading import read
 from sfumato.serve.page.search import index_of_tables, matching
 from sfumato.serve.page.site import Site, for_everybody, reader, role_of, site
 from sfumato.serve.page.table_page import (

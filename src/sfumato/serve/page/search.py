@@ -83,7 +83,13 @@ class WordIndex:
 
     def find(self, text: str, synonyms: Sequence[Sequence[str]] = ()) -> Found:
         """Places that have every word of a text, or a synonym of it; for a word that nothing has, a near one."""
-        asked, instead = words_in(text), []
+        asked = words_in(text)
+        if synonyms and len(asked) > 1 and (plain_found := self._find(asked, (), near=False)).places:
+            return plain_found  # several words say what is meant
+        return self._find(asked, synonyms, near=True)
+
+    def _find(self, asked: Sequence[str], synonyms: Sequence[Sequence[str]], *, near: bool) -> Found:
+        instead: list[str] = []
         groups = [[words_in(one)[0] for one in some] for some in synonyms]
         scores: dict[int, int] | None = None
         where: dict[int, str] = {}
@@ -96,7 +102,7 @@ class WordIndex:
                 other for some in groups if word in some for other in some if other != word and other in self._words
             }
             if not known and not same:
-                known = self.near(word)[:3]
+                known = self.near(word)[:3] if near else []
                 instead += known[:1]
             else:
                 instead.append(word)
@@ -105,7 +111,7 @@ class WordIndex:
         if scores is None:
             return Found(places=(), where={})
         places = tuple(sorted(scores, key=lambda at: (-scores[at], at)))
-        changed = instead != asked and bool(places)
+        changed = instead != [*asked] and bool(places)
         return Found(places=places, where=where, instead=" ".join(instead) if changed else "")
 
     def _of(self, asked: str, known: Sequence[str], same: Iterable[str], where: dict[int, str]) -> dict[int, int]:
