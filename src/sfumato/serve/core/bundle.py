@@ -116,6 +116,8 @@ def _label(about: Mapping[str, Any]) -> str:
         return f"{measured or str(asked).replace('_', ' ').capitalize()}, {statistic}"
     if statistic == "growth":
         return f"Growth of {measured or str(asked['of']).replace('_', ' ')}"
+    if not measured and isinstance(asked, dict) and (outcome := asked.get("outcome")):
+        return str(outcome).replace("_", " ").capitalize()  # a unit, such as 0.01 percentiles, is no name
     return str(measured or ("Value" if statistic == "indicators" else str(about["unit"]).capitalize()))
 
 
