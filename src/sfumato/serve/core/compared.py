@@ -47,6 +47,7 @@ def compared(first: ServedTable, second: ServedTable) -> ServedTable:
         notes=(*([_NOTE] if rated else []), *dict.fromkeys((*first.notes, *second.notes))),
         digest=first.digest[:8] + second.digest[:8],
         marks=True,
+        opened=tuple(metric.code for metric in metrics if metric.kind == "value" or metric.about == "difference"),
         source=ComparedFigures(sides=ends, rated=rated),
     )
 

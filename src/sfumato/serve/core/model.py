@@ -247,6 +247,8 @@ class ServedTable:
     """Totals over some dimensions, by the axes that are kept."""
     levels: Source | None = field(default=None, repr=False)
     """The figures of groups, where these are levels above its dimensions; a cube has its own."""
+    opened: tuple[str, ...] = ()
+    """The figures that are shown first; the first value with its error where nothing is said."""
     files: tuple[PublishedFile, ...] = field(default=(), repr=False)
     """Files that have all of it, whatever its size is."""
     other_levels: tuple[tuple[str, str], ...] = ()

@@ -321,6 +321,8 @@ def _rows_and_columns(dimensions: Sequence[ServedDimension]) -> tuple[ServedDime
 
 def _first_metrics(table: ServedTable) -> tuple[str, ...]:
     """The first value with its error, in percent where the table has that."""
+    if table.opened:
+        return table.opened
     value = next(metric for metric in table.metrics if metric.kind == "value")
     about = {metric.kind: metric.code for metric in table.metrics if metric.about == value.code}
     error = about.get("rse") or about.get("error")
