@@ -79,7 +79,9 @@ def rectangle() -> Instance:
 
 
 def recomputed() -> Instance:
-    system = cross(np.array([[30, 47, 64, 89], [90, 124, 5, 31], [92, 100, 59, 85], [800, 991, 651, 685]]))
+    system = cross(
+        np.array([[30, 47, 64, 89], [90, 124, 5, 31], [92, 100, 59, 85], [800, 991, 651, 685]]), zeros_known=False
+    )
     cells = at((4, 4), (0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (2, 1), (2, 3), (3, 1), (3, 3))
     return Instance(
         name="two sensitive cells in every line",
@@ -93,7 +95,7 @@ def recomputed() -> Instance:
 def incomes() -> Instance:
     other, work = [11, 7, 5, 13, 9, 12, 6, 9], [11, 1, 8, 2, 14, 9, 4, 3]
     support, insurance = [55, 29, 35, 17, 63, 24, 22, 38], [36, 18, 25, 13, 52, 22, 8, 15]
-    system = cross(np.array([other, work, support, insurance]).T)
+    system = cross(np.array([other, work, support, insurance]).T, zeros_known=False)
     return Instance(
         name="eight regions by source of income",
         source="SSBtools 1.8.6, data z1, counts of at most 3; OPT of sdcTable 0.33.0, run anew",

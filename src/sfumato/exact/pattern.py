@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.exact.knowers import Readers
 from sfumato.exact.programs import NEAR
+from sfumato.exact.readers import Readers
+from sfumato.exact.readers_search import ReadersSearch
 from sfumato.exact.reduced import Reduced
-from sfumato.exact.rules import Protection
+from sfumato.exact.rules import NO_SHARES, Protection, Shares
 from sfumato.exact.search import LAST_REWARD, REWARD, Piece, Search
 from sfumato.exact.system import System
 
@@ -29,7 +30,9 @@ class Pattern:
     """Sensitive cells that nothing protects, even if all others are withheld: their table tells them anyway."""
 
     pairs: Integers
-    """Sensitive cells with readers, who contribute alone to others, against whom nothing was found; one in a row."""
+    """Sensitive cells with readers, who contribute alone to others, against whom nothing was found; one in a row.
+
+    The reader −1 stands for all of them, where the search was stopped before."""
 
     @property
     def cells(self) -> int:
@@ -67,6 +70,7 @@ def withhold(
     cost: Floats | None = None,
     start: Flags | None = None,
     readers: bool = True,
+    shares: Shares = NO_SHARES,
     tries: int = 1,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[str, float], None] = lambda _words, _share: None,
@@ -74,8 +78,9 @@ def withhold(
     """A pattern in which every sensitive cell is protected, with its proof.
 
     `start` is a pattern that is kept and repaired. With `readers`, it holds against those who contribute alone to a
-    cell as well. `tries` is how often dear cells are tried to be done without. Once `stop` says so, nothing is improved
-    any more: what comes is proved all the same, and perhaps larger.
+    cell as well; who has `shares` in a sensitive cell knows that it is not below them. `tries` is how often dear cells
+    are tried to be done without. Once `stop` says so, nothing is improved any more: what comes is proved all the same,
+    and perhaps larger.
     """
     price = Costs().of(system) if cost is None else cost
     smaller = Reduced.of(system)
@@ -91,11 +96,11 @@ def withhold(
         search = _improved(search, tries, stop, progress)
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        progress("single readers", 0.0)
-        against = Readers(search, known.owner)
-        against.settle(stop, opening=True)
-        pairs = against.pairs()
-        pairs[:, 0] = smaller.members[smaller.starts[pairs[:, 0]]] if len(pairs) else pairs[:, 0]
+        lesser = smaller.lesser(shares, protection, system.value)
+        against = Readers(search, smaller.knowers(protection.owner), lesser)
+        against.absorb(search.pieces)
+        ReadersSearch(search, against, stop, lambda share: progress("single readers", share)).settle(opening=True)
+        pairs = smaller.pairs(against.unsettled(), protection)
     progress("withheld", 1.0)
     lost = smaller.whole(search.open) | (smaller.belongs < 0)
     return Pattern(

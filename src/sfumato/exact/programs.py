@@ -43,11 +43,15 @@ class Window:
         small = sparse.csc_matrix((matrix.data, renumbered.astype(np.int32), matrix.indptr), shape=shape)
         return cls(cells=cells, matrix=small, down=down[cells], up=up[cells])
 
-    def shift(self, *, wanted: Integers, needs: Floats, cost: Floats, reward: float) -> Floats:
+    def shift(
+        self, *, wanted: Integers, needs: Floats, cost: Floats, reward: float, fall: Floats | None = None
+    ) -> Floats:
         """The cheapest shift in which as many wanted cells as possible move by what they need.
 
-        `wanted` are places in the window; a negative need is one downwards. `cost` is for a unit up or down.
+        `wanted` are places in the window; a negative need is one downwards. `cost` is for a unit up or down, or up
+        alone, where `fall` is for one down.
         """
+        fall = cost if fall is None else fall
         up, down = self.up.copy(), self.down.copy()
         room = np.where(needs > 0, up[wanted], down[wanted])
         sign, size = np.sign(needs), np.minimum(np.abs(needs), room)  # a cell may need more than bounds leave it
@@ -57,7 +61,7 @@ class Window:
         columns = sparse.hstack([self.matrix, -self.matrix, pieces], format="csc")
         solved = minimise(
             columns,
-            cost=np.concatenate([cost, cost, np.full(len(wanted), -reward)]),
+            cost=np.concatenate([cost, fall, np.full(len(wanted), -reward)]),
             lower=np.zeros(columns.shape[1]),
             upper=np.concatenate([up, down, size]),
         )

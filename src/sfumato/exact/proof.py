@@ -12,12 +12,16 @@ import numpy as np
 from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.exact.knowers import Readers
 from sfumato.exact.programs import NEAR, Extremes, Window
+from sfumato.exact.readers import Readers
+from sfumato.exact.readers_search import ReadersSearch
 from sfumato.exact.reduced import Reduced
-from sfumato.exact.rules import Protection
-from sfumato.exact.search import Piece, Search
+from sfumato.exact.rules import NO_SHARES, Protection, Shares
+from sfumato.exact.search import Piece, Search, batches, together
 from sfumato.exact.system import System
+
+_COVERED, _EVERYBODY = 0.2, 0.4
+"""How much of the work is done when shared shifts, and programs for single cells, are found."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,7 +38,9 @@ class Proof:
     unprotected: Flags
     """The other sensitive cells."""
     pairs: Integers
-    """Cells with readers, who contribute alone to others and may know them better than they should; one in a row."""
+    """Cells with readers, who contribute alone to others and may know them better than they should; one in a row.
+
+    The reader −1 stands for all of them, where the proof was stopped before."""
     readers: bool
     """Whether such readers were looked at."""
     pieces: tuple[Piece, ...]
@@ -47,10 +53,12 @@ class Proof:
 
 def valid(system: System, withheld: Flags, pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces that move no published cell, keep every equation and stay within the bounds."""
-    if not pieces:
-        return []
+    return [piece for part in batches(pieces) for piece in _valid(system, withheld, part)]
+
+
+def _valid(system: System, withheld: Flags, pieces: Sequence[Piece]) -> list[Piece]:
     below, above = system.freedom
-    cells, by, number, both = _together(pieces)
+    cells, by, number, both = together(pieces)
     moves = sparse.csr_matrix((by, (cells, number)), shape=(len(system), len(pieces)))
     scale = np.maximum(abs(moves).max(axis=0).toarray().ravel(), 1.0)
     left = abs(system.equations @ moves).max(axis=0).toarray().ravel() if system.equations.shape[0] else 0 * scale
@@ -65,22 +73,11 @@ def valid(system: System, withheld: Flags, pieces: Sequence[Piece]) -> list[Piec
 def reached(system: System, withheld: Flags, pieces: Sequence[Piece]) -> tuple[Floats, Floats]:
     """How far every cell goes down and up in tables that agree with all that is published; pieces are checked anew."""
     down, up = np.zeros(len(system)), np.zeros(len(system))
-    if fine := valid(system, withheld, pieces):
-        cells, by, _, both = _together(fine)
+    for fine in batches(valid(system, withheld, pieces)):
+        cells, by, _, both = together(fine)
         np.maximum.at(up, cells, np.where(both, np.abs(by), by))
         np.maximum.at(down, cells, np.where(both, np.abs(by), -by))
     return down, up
-
-
-def _together(pieces: Sequence[Piece]) -> tuple[Integers, Floats, Integers, Flags]:
-    """All pieces as columns: cell, shift, number of the piece, and whether the opposite holds too."""
-    sizes = [len(piece.cells) for piece in pieces]
-    return (
-        np.concatenate([piece.cells for piece in pieces]),
-        np.concatenate([piece.by for piece in pieces]),
-        np.repeat(np.arange(len(pieces)), sizes),
-        np.repeat(np.array([piece.both for piece in pieces], dtype=bool), sizes),
-    )
 
 
 def prove(
@@ -90,7 +87,9 @@ def prove(
     *,
     pieces: Sequence[Piece] = (),
     readers: bool = True,
+    shares: Shares = NO_SHARES,
     stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[float], None] = lambda _share: None,
 ) -> Proof:
     """Show for every sensitive cell what a reader can work out, and what readers who know single cells can.
 
@@ -120,19 +119,23 @@ def prove(
     exact = np.zeros(len(search.system), dtype=bool)
     if not stop():
         search.cover(stop)
+        progress(_COVERED)
         exact = _alone(search, stop)
+    progress(_EVERYBODY)
     down_small, up_small = reached(smaller.system, search.withheld, search.pieces)
     inside = smaller.belongs >= 0
     down[inside] = np.maximum(down[inside], down_small[smaller.belongs[inside]])
     up[inside] = np.maximum(up[inside], up_small[smaller.belongs[inside]])
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        against = Readers(search, search.protection.owner)
-        for piece in given:
-            against.absorb(piece)
-        against.settle(stop, opening=False)
-        pairs = against.pairs()
-        pairs[:, 0] = smaller.members[smaller.starts[pairs[:, 0]]] if len(pairs) else pairs[:, 0]
+        lesser = smaller.lesser(shares, wanted, system.value)
+        against = Readers(search, smaller.knowers(wanted.owner), lesser)
+        against.absorb(sorted([*given, *search.pieces], key=lambda piece: len(piece.cells)))
+        against.compare()
+        programs = ReadersSearch(search, against, stop, lambda share: progress(_EVERYBODY + (1 - _EVERYBODY) * share))
+        programs.settle(opening=False)
+        pairs = smaller.pairs(against.unsettled(), wanted)
+    progress(1.0)
     wide = (
         (down >= protection.down - NEAR)
         & (up >= protection.up - NEAR)

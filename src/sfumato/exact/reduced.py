@@ -10,9 +10,22 @@ import numpy as np
 from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.exact.rules import Protection
+from sfumato.exact.programs import NEAR
+from sfumato.exact.rules import Protection, Shares
 from sfumato.exact.search import Piece
 from sfumato.exact.system import System
+
+ANYBODY = -1
+"""The reader of a pair where nobody was looked at one by one."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lesser:
+    """Lower bounds of cells that single readers may come nearer to than others: how far away they have to be."""
+
+    cell: Integers
+    reader: Integers
+    need: Floats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,6 +90,51 @@ class Reduced:
             up=np.maximum.reduceat(np.where(of.sensitive, of.up, 0.0)[order], starts),
             owner=np.maximum.reduceat(of.owner[order], starts),
         )
+
+    def knowers(self, owner: Integers) -> tuple[Integers, Integers]:
+        """Which cells of the smaller system are known to which owners: one in a row, every pair once."""
+        cells = np.flatnonzero((owner >= 0) & (self.belongs >= 0))
+        pairs = np.unique(np.stack([self.belongs[cells], owner[cells]], axis=1), axis=0).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def pairs(self, small: Integers, of: Protection) -> Integers:
+        """Pairs of a cell and a reader for the whole system, with those where one cell that is known tells another.
+
+        A group has every sensitive cell in it, but for those that the reader contributes alone to.
+        """
+        known = np.stack(self.knowers(of.owner), axis=1)
+        small = np.concatenate([small, known])
+        first, last = self.starts[small[:, 0]], np.append(self.starts, len(self.members))[small[:, 0] + 1]
+        times = last - first
+        which = np.repeat(np.arange(len(small)), times)
+        cell = self.members[np.arange(len(which)) - np.repeat(np.cumsum(times) - times - first, times)]
+        reader = small[which, 1]
+        wanted = (
+            of.sensitive[cell]
+            & ((of.owner[cell] != reader) | (reader == ANYBODY))
+            & (np.maximum(of.up, of.down)[cell] > NEAR)
+        )
+        return np.unique(np.stack([cell[wanted], reader[wanted]], axis=1), axis=0).reshape(-1, 2)
+
+    def lesser(self, shares: Shares, of: Protection, value: Floats) -> "Lesser":
+        """Where a share in every sensitive cell of a group makes its lower bound count for less to a reader.
+
+        Who contributes y to a cell of x knows that it is at least y: from this reader only x − y can be protected.
+        """
+        fine = of.sensitive[shares.cell] & (of.down[shares.cell] > NEAR) & (self.belongs[shares.cell] >= 0)
+        cell, reader = shares.cell[fine], shares.reader[fine]
+        rest = np.clip(value[cell] - shares.amount[fine], 0.0, of.down[cell])
+        order = np.lexsort((rest, cell, reader))  # several numbers of one reader in a cell: the largest share counts
+        _, first = np.unique(np.stack([reader[order], cell[order]], axis=1), axis=0, return_index=True)
+        chosen = order[first]
+        cell, reader, rest = cell[chosen], reader[chosen], rest[chosen]
+        pairs, which = np.unique(np.stack([self.belongs[cell], reader], axis=1), axis=0, return_inverse=True)
+        need, members = np.zeros(len(pairs)), np.bincount(which, minlength=len(pairs))
+        np.maximum.at(need, which, rest)
+        group = pairs[:, 0]
+        wanted = self.sums((of.sensitive & (of.down > NEAR)).astype(np.float64))[group] == members
+        wanted &= need < self.protection(of).down[group] - NEAR
+        return Lesser(cell=group[wanted], reader=pairs[wanted, 1], need=need[wanted])
 
     def sums(self, column: Floats) -> Floats:
         """The sum of a column over the cells that are one."""

@@ -220,6 +220,18 @@ class Protection:
         )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shares:
+    """What readers contribute to cells beside others, one in a row: they know that such a cell is not below it."""
+
+    cell: Integers
+    reader: Integers
+    amount: Floats
+
+
+NO_SHARES = Shares(cell=np.zeros(0, dtype=np.int64), reader=np.zeros(0, dtype=np.int64), amount=np.zeros(0))
+
+
 class _Found:
     """What rules find, gathered one after the other."""
 

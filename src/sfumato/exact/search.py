@@ -5,7 +5,7 @@ are opened by a program whose costs rise, again and again, for cells that hardly
 cells move. `Search` keeps which piece of which shift protects which cell: docs/methods/suppression.md.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,6 +23,8 @@ _SMALL, _FEW = 3_000, 60
 """Of a larger system only what is near is looked at, and for so few cells in any case."""
 _TOGETHER = 150
 """Cells that are protected together in a large system."""
+_TOGETHER_CELLS = 1_000_000
+"""Entries of pieces that are looked at together."""
 REWARD, LAST_REWARD = 1e3, 1e7
 """What a unit of protection is worth in cells of typical cost, and where everything has to be tried."""
 _STEPS = (30.0, 6.5, 1.4, 0.3)
@@ -37,6 +39,25 @@ class Piece:
     by: Floats
     both: bool
     """Whether the opposite shift keeps all bounds too."""
+
+
+def together(pieces: Sequence[Piece]) -> tuple[Integers, Floats, Integers, Flags]:
+    """All pieces as columns: cell, shift, number of the piece, and whether the opposite holds too."""
+    sizes = [len(piece.cells) for piece in pieces]
+    return (
+        np.concatenate([piece.cells for piece in pieces]),
+        np.concatenate([piece.by for piece in pieces]),
+        np.repeat(np.arange(len(pieces)), sizes),
+        np.repeat(np.array([piece.both for piece in pieces], dtype=bool), sizes),
+    )
+
+
+def batches(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
+    """Pieces beside each other, so many at a time that memory is bounded."""
+    ends = np.cumsum([len(piece.cells) for piece in pieces]) // _TOGETHER_CELLS
+    cuts = np.flatnonzero(np.diff(ends, prepend=-1, append=-1)) if len(pieces) else np.zeros(0, dtype=np.int64)
+    for start, end in pairwise(cuts.tolist()):
+        yield pieces[start:end]
 
 
 class Search:

@@ -20,7 +20,7 @@ from sfumato.exact.rules import Protection
 from sfumato.exact.system import System
 from sfumato.measures.attacks import AttackResult, JointFindings
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
-from sfumato.statistics.exact.decide import link, reasons_of, still_open, with_differences_of
+from sfumato.statistics.exact.decide import link, reasons_of, shares_in, with_differences_of
 from sfumato.statistics.exact.linked import Linked
 
 Published = Mapping[str, tuple[Any, Any, Cells]]
@@ -77,19 +77,19 @@ class Seen:
     @cached_property
     def proof(self) -> Proof:
         """What is shown of every sensitive cell, with nothing believed that deciding found."""
-        return prove(self.known, self.withheld, self.protection, readers=self.knows_contributors)
+        every = with_differences_of({name: (one, cells) for name, (one, cells, _) in self.batch.items()})
+        shares = shares_in(self.linked, every, self.protection.sensitive)
+        return prove(self.known, self.withheld, self.protection, readers=self.knows_contributors, shares=shares)
 
     @property
     def knows_contributors(self) -> bool:
         """Whether the method claims to hold against single contributors."""
         return all(one.method.against_contributors for one, _, _ in self.batch.values())
 
-    @cached_property
+    @property
     def pairs(self) -> Integers:
         """Sensitive cells with the contributors who know them too well."""
-        every = with_differences_of({name: (one, cells) for name, (one, cells, _) in self.batch.items()})
-        linked = replace(self.linked, system=self.known)
-        return still_open(linked, self.withheld, self.protection, self.proof.pairs, every)
+        return self.proof.pairs
 
     @property
     def shown(self) -> Shown:

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.arrays import Flags, Floats, Integers
+from sfumato.arrays import Flags, Floats
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.exact.pattern import Costs, withhold
-from sfumato.exact.programs import NEAR, Extremes, Window
 from sfumato.exact.proof import Proof, prove
-from sfumato.exact.rules import Contributions, Protection, Reason, Rules
+from sfumato.exact.rules import NO_SHARES, Contributions, Protection, Reason, Rules, Shares
 from sfumato.exact.system import System
 from sfumato.keys import Secret
 from sfumato.method import SUPPRESSED
@@ -291,19 +290,26 @@ def suppressed(
     methods = [one.method for one, _ in batch.values()]
     costs = _BY_VALUE if all(one.cost == "value" for one in methods) else _BY_CELLS
     end = monotonic() + min(one.seconds for one in methods)
+    every = with_differences_of({**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}})
+    shares = shares_in(found, every, protection.sensitive)
     pattern = withhold(
         system,
         protection,
         cost=costs.of(system, before=_withheld_last(found, batch, last)),
         start=before if bool(before.any()) else None,
+        shares=shares,
         stop=lambda: monotonic() > end,
         progress=busy,
     )
-    busy("proving", 0.0)
-    proof = prove_with_unshown(system, pattern.withheld, protection, pieces=pattern.pieces)
+    proof = prove_with_unshown(
+        system,
+        pattern.withheld,
+        protection,
+        pieces=pattern.pieces,
+        shares=shares,
+        progress=lambda share: busy("proving", share),
+    )
     found = replace(found, system=system)
-    every = with_differences_of({**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}})
-    proof = replace(proof, pairs=still_open(found, pattern.withheld, protection, proof.pairs, every))
     if not proof.holds:
         raise MethodError(
             "suppression",
@@ -333,41 +339,21 @@ def _withheld_last(found: Linked, batch: Batch, last: Mapping[str, Cells]) -> Fl
     return flags if bool(flags.any()) else None
 
 
-def still_open(found: Linked, withheld: Flags, protection: Protection, pairs: Integers, every: Batch) -> Integers:
-    """The cells that single contributors to others know too well, but for what they know as contributors to the cell.
-
-    Who contributes y to a cell knows that it is not below y, whatever is withheld: the lower bound has to be as far
-    away as the rest of the cell, and the upper one as the rules ask for.
-    """
-    system, left = found.system, []
-    far = 1e3 * max(float(np.abs(system.value).max(initial=1.0)), 1.0)  # without totals cells have no upper bound
-    down, up = (np.minimum(side, far) for side in system.freedom)
-    for cell, reader in pairs:
-        own = max((_contribution(found, one, int(cell), int(reader)) for one in every.items()), default=0)
-        free = (withheld | system.hidden) & (protection.owner != reader) & (system.lower < system.upper)
-        cells = np.flatnonzero(free)
-        programs = Extremes(Window.of(system.by_cell, cells, down, up))
-        place = int(np.searchsorted(cells, cell))
-        higher, lower = (programs.furthest(place, sign)[place] for sign in (1, -1))
-        enough = min(protection.down[cell], max(system.value[cell] - own, 0.0))
-        if own == 0 or higher < protection.up[cell] - NEAR or -lower < enough - NEAR:
-            left.append((cell, reader))
-    return np.array(left, dtype=np.int64).reshape(-1, 2)
-
-
-def _contribution(found: Linked, named: tuple[str, tuple[Any, ExactCells]], cell: int, reader: int) -> int:
-    """What one of the two largest contributors has in a cell; 0 where the reader is none of them."""
-    name, (one, cells) = named
-    return max(
-        (
-            int(cells[f"{size}_{level}"][at])
-            for at in np.flatnonzero(found.places[name] == cell)
-            for level in range(len(one.question.units))
-            for who, size in (("first", "largest"), ("next", "second"))
-            if cells[f"{who}_{level}"][at] == reader
-        ),
-        default=0,
-    )
+def shares_in(found: Linked, every: Batch, sensitive: Flags) -> Shares:
+    """What the two largest contributors at every level have in sensitive cells."""
+    parts: list[list[Any]] = []
+    for name, (one, cells) in every.items():
+        at = found.places[name]
+        for level in range(len(one.question.units) if "first_0" in cells.columns else 0):
+            for who, size in (("first", "largest"), ("next", "second")):
+                reader, amount = cells[f"{who}_{level}"], cells[f"{size}_{level}"]
+                chosen = np.flatnonzero((at >= 0) & (reader >= 0))
+                chosen = chosen[sensitive[at[chosen]]]
+                parts.append([at[chosen], reader[chosen], amount[chosen]])
+    if not parts:
+        return NO_SHARES
+    cell, reader, amount = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Shares(cell=cell, reader=reader, amount=amount.astype(np.float64))
 
 
 def _answer(cells: Cells, withheld: Flags) -> Cells:
