@@ -74,7 +74,7 @@ def outputs(table: ServedTable) -> Iterator[tuple[str, bytes]]:
         yield name, written.write(answer, Options())
     flow = Flow(table=table, agency="OFFICE")
     for data_format, write in WRITERS.items():
-        yield data_format.name, write(SeriesData.of(flow, DataQuery.read(flow, "all", {})), "Office")
+        yield data_format.name, "".join(write([SeriesData.of(flow, DataQuery.read(flow, "all", {}))], "Office")).encode()
 
 
 @pytest.mark.parametrize("method", METHODS)
