@@ -99,6 +99,10 @@ class Compression:
                 if start["status"] == 304:
                     if tag in known:  # the answer that the client has, as it has it
                         headers["ETag"] = known[tag].decode()
+                    elif (b"if-none-match", b"*") in scope["headers"]:  # it has any: the one that it would get
+                        name = coding(accepted)
+                        if name and self._cache.get((tag, name)) is not None:
+                            headers["ETag"] = _tagged(tag.decode(), name)
                 elif self._may(scope, start["status"], raw, body, more=more):
                     headers.add_vary_header("Accept-Encoding")
                     in_parts = more or "content-length" not in headers
@@ -162,7 +166,12 @@ def _say(headers: MutableHeaders, name: str) -> None:
     headers["Content-Encoding"] = name
     tag = headers.get("etag", "")
     if tag.endswith('"'):
-        headers["ETag"] = f'{tag[:-1]}-{name}"'
+        headers["ETag"] = _tagged(tag, name)
+
+
+def _tagged(tag: str, name: str) -> str:
+    """The tag of an answer in a coding."""
+    return f'{tag[:-1]}-{name}"'
 
 
 def _plain_tags(scope: Scope) -> dict[bytes, bytes]:
