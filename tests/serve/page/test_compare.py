@@ -3,9 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
+from sfumato.serve.app import make_app
+from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.compared import compared, others_to_compare
 from sfumato.serve.core.errors import RefusedError
@@ -15,6 +18,11 @@ from sfumato.serve.page.view import View, view_of
 from tests.serve.page.made import Counted, catalogue_of, dimension, table
 
 SEX, AGE = dimension("sex", ("f", "m")), dimension("age", ("1", "2", "3"))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 def year(name: str, *dimensions: Any, error: float) -> Any:
@@ -76,6 +84,25 @@ def test_a_comparison_has_an_address_of_its_own() -> None:
     for name in ("y2024~y2024", "y2024~nothing", "y2024~y2025~y2024", "~", "y2024~"):
         with pytest.raises(RefusedError):
             catalogue[name]
+
+
+@pytest.mark.anyio
+async def test_programs_get_a_comparison_too_but_it_is_no_dataflow_and_no_data_set() -> None:
+    transport = httpx.ASGITransport(app=make_app(catalogue_of(OLD, NEW), Settings()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://tables.test") as client:
+        for path, status in (
+            ("/api/v2/tables/y2024~y2025/metadata", 200),
+            ("/api/v2/tables/y2024~y2025/data?outputFormat=csv", 200),
+            ("/tables/y2024~y2025", 200),
+            ("/tables/y2024~y2025/chart.svg", 200),
+            ("/sdmx/2.1/data/y2024~y2025", 404),
+            ("/sdmx/3.0/data/dataflow/*/y2024~y2025/*/*", 404),
+            ("/catalog/y2024~y2025", 404),
+            ("/catalog/y2024", 200),
+        ):
+            assert (await client.get(path)).status_code == status, path
+        assert "ld+json" in (await client.get("/tables/y2024")).text
+        assert "ld+json" not in (await client.get("/tables/y2024~y2025")).text
 
 
 # Changes from one period to the next.

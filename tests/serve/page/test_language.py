@@ -1,5 +1,6 @@
 """The page speaks two languages: every text is in both, none is written into templates, labels follow code lists."""
 
+import asyncio
 import json
 import re
 from dataclasses import replace
@@ -115,6 +116,44 @@ def test_a_code_list_with_several_languages_is_published_with_all_of_them(tmp_pa
     more = read.with_unknown("x")
     assert dict(more.translations)["de"] == ("Frauen", "", "")
     assert codelist_text(Codelist.of({"f": "Women"})) == b"code,label\r\nf,Women\r\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("codes", [("de", "en"), ("en", "de")])
+async def test_nobody_is_given_what_was_kept_for_readers_of_another_language(codes: tuple[str, str]) -> None:
+    sex = dimension("sex", ("f", "m"), labels=("Women", "Men"), translations={"de": ("Frauen", "Maenner")})
+    own = "own[sex]=A=f%0AB=m"
+    paths = (
+        "/",
+        "/reference",
+        "/tables/made?chart=bars",
+        "/tables/made?valueCodes[sex]=nothing",
+        "/tables/made/chart.svg?chart=bars",
+        "/tables/made/codes?variable=sex",
+        f"/tables/made/data?outputFormat=csv&{own}",
+        "/embed/made",
+        "/tables/nothing",
+    )
+    made = replace(table(sex, dimension("age", ("1", "2"))), kind="cube")
+    app = make_app(catalogue_of(made), Settings(embed=("https://www.example.org",)))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://tables.test") as client:
+
+        async def get(path: str, code: str) -> httpx.Response:
+            return await client.get(path, headers={"Accept": "text/html", "Accept-Language": code})
+
+        for path in paths:
+            # All at a time, so that they wait for each other's answers, and then from what was kept.
+            many = await asyncio.gather(*(get(path, code) for code in codes * 4))
+            later = [await get(path, code) for code in codes]
+            own_words = [{found.text for found in every} for every in (many[::2], many[1::2])]
+            assert [len(texts) for texts in own_words] == [1, 1], path
+            assert [{found.text} for found in later] == own_words, path
+            if "own" not in path:  # groups have the names of the reader
+                assert own_words[0] != own_words[1], path
+            for found in (*many, *later):
+                assert (
+                    "Accept-Language" in found.headers.get("vary", "") or "no-store" in found.headers["cache-control"]
+                )
 
 
 @pytest.mark.anyio

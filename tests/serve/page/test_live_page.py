@@ -102,7 +102,7 @@ def test_methods_that_the_budget_refuses_are_not_offered_and_the_reason_is_said(
     with analyst() as visited:
         page = visited.page
         names = [text.rstrip(" *") for text in page.get_by_label("Method").locator("option").all_inner_texts()]
-        assert names[0] == "The best for the question"
+        assert names[0] == "Best for the question"
         assert "smooth-pareto" in names
         assert not {"laplace", "noise-infusion", "noisy-quantiles"} & {*names}
         page.get_by_text("Why not other methods").click()

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from sfumato.serve.context import Rendered, ServerContext
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.dcat.catalogue import CATALOG, catalogue_of, dataset_of, schema_org, schema_org_catalogue
@@ -51,6 +51,8 @@ def router(context: ServerContext) -> APIRouter:
     ) -> Response:
         """One table as a data set."""
         table = context.catalogue[id]
+        if table.id not in context.catalogue.tables:  # two that are compared
+            raise not_found("data set", id, "ask for both tables, each by its own name")
         return await answer(request, format, table.id, lambda: [table])
 
     async def answer(request: Request, name: str | None, id: str, tables: Callable[[], list[ServedTable]]) -> Response:  # noqa: A002
