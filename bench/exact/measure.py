@@ -90,8 +90,8 @@ def _needs(register: Register) -> tuple[System, Protection]:
 
 def questions(system: System, needs: Protection) -> dict[str, Protection]:
     """What a pattern may be asked for: that no cell is told exactly, or bounds as far off as the rule says."""
-    one = np.where(needs.sensitive, np.minimum(1.0, system.value), 0.0)
-    return {EXACTLY: replace(needs, down=one, up=one), RULE: needs}
+    down, up = (np.where(needs.sensitive, np.minimum(1.0, room), 0.0) for room in system.freedom)
+    return {EXACTLY: replace(needs, down=down, up=up), RULE: needs}
 
 
 def _ours(register: Register, promise: str) -> tuple[dict[str, Any], Flags]:

@@ -171,7 +171,7 @@ def test_a_sum_with_one_withheld_part_is_known_to_who_knows_the_part() -> None:
 
 
 def test_who_has_a_share_in_a_cell_is_held_off_the_rest_of_it() -> None:
-    system = cross(np.array([[6, 3, 4], [7, 6, 5], [4, 4, 7]]))
+    system = cross(np.array([[6, 3, 4], [7, 6, 5], [4, 4, 7]]), zeros_known=False)
     needs = protection(system, {5: 4.0}, {6: 7, 10: 7})
     withheld = np.zeros(16, dtype=bool)
     withheld[[5, 6, 7, 9, 10, 11]] = True  # without the two cells of the reader, one ring is left: it moves by 4
