@@ -21,7 +21,7 @@ from sfumato.exact.search import Piece, Search, batches, together
 _WIDE = 60
 """A piece with more readers than this says something of many cells, and little of any."""
 _LONGEST, _LISTED = 60, 500_000
-"""More open readers of one bound than this are not listed, but where few bounds are left: further pieces leave fewer."""
+"""More open readers of a bound than this are not listed, but where few bounds are left: further pieces leave fewer."""
 _BLOCK = 500
 """Bounds that are compared with all wide pieces at once."""
 UP, DOWN, BOTH = 1, -1, 0
@@ -191,6 +191,8 @@ class Readers:
         self._knowers = _Lists(item=reader[order], starts=starts)
         chosen = np.isin(lesser.reader, self.names)
         lesser = Lesser(cell=lesser.cell[chosen], reader=lesser.reader[chosen], need=lesser.need[chosen])
+        self.known = np.diff(starts) > 0
+        """Cells that some reader knows."""
         self._protection = search.protection
         self.bounds = Bounds.of(search, lesser)
         self.listed = self.bounds.only >= 0
