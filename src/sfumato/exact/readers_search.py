@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse.linalg import lsqr
 
 from sfumato.arrays import Floats, Integers
-from sfumato.exact.programs import NEAR, Window, pieces_of
+from sfumato.exact.programs import NEAR, Window, pieces_of, unmet
 from sfumato.exact.readers import DOWN, UP, Readers
 from sfumato.exact.search import LAST_REWARD, Piece, Search
 
@@ -34,6 +34,10 @@ _TOGETHER = (200, 20)
 _OPENING = (1.0, 0.1, 0.01)
 _AVOID = 0.5
 """What it costs in all to move the cells of a bound's readers as they moved before, beside 1 for the bound."""
+
+
+_NEAR_AND_FAR = ((True, False), (False, False))
+"""Whether only cells nearby may move, and whether further ones are opened."""
 
 
 class ReadersSearch:
@@ -260,6 +264,8 @@ class ReadersSearch:
         place, signed = np.searchsorted(cells, wanted), (sides * needs)[wanted]
         price = np.where(search.withheld[cells], 0.01, search.cost[cells] * 100) if opening else np.ones(len(cells))
         shift = window.shift(wanted=place, needs=signed, cost=price, reward=LAST_REWARD)
+        if bool(unmet(shift[place], signed).all()):
+            return
         for step in _OPENING if opening else ():
             weighted = price * search.typical / (np.abs(shift) + step * search.typical)
             shift = window.shift(wanted=place, needs=signed, cost=weighted, reward=LAST_REWARD)
@@ -272,26 +278,41 @@ class ReadersSearch:
         left = np.flatnonzero(self._readers.open).tolist()
         tied = self._tied() if left else set()
         for bound in left:
-            for may_open in (False, True) if opening else (False,):
-                for near in (True, False):
-                    self._single(bound, set() if may_open else tied, near=near, opening=may_open)
+            for near, may_open in ((True, False), (True, True), (False, True)) if opening else _NEAR_AND_FAR:
+                vain = {reader for reader in self._readers.against(bound) if self._in_vain(bound, reader, may_open)}
+                vain |= set() if may_open else {reader for one, reader in tied if one == bound}
+                self._single(bound, vain, near=near, opening=may_open)
             if self._stop():
                 return
             self._progress()
 
-    def _single(self, bound: int, tied: set[tuple[int, int]], *, near: bool, opening: bool) -> None:
+    def _single(self, bound: int, vain: set[int], *, near: bool, opening: bool) -> None:
         readers = self._readers
         if not readers.open[bound]:
             return
-        every = readers.against(bound)
-        if not any((bound, reader) in tied for reader in every):
+        every = sorted(set(readers.against(bound)) - vain)
+        if every or not readers.listed[bound]:
             self._hold(bound, every, near=near, opening=opening)
             readers.compare(np.array([bound]))
         for reader in readers.against(bound):
             if self._stop():
                 return
-            if (bound, reader) not in tied and reader in readers.against(bound):
+            if reader not in vain and [reader] != every and reader in readers.against(bound):
                 self._hold(bound, [reader], near=near, opening=opening)
+
+    def _in_vain(self, bound: int, reader: int, opening: bool) -> bool:
+        """Whether a single sum says that a cell cannot move as far as it has to while a reader's cells stay."""
+        search, bounds = self._search, self._readers.bounds
+        cell, known = bounds.cell[bound], self._readers.known_by(np.array([reader]))[1]
+        for row in search.by_cell[:, [cell]].indices:
+            line = search.system.equations[[row]]
+            own = float(line.data[line.indices == cell][0])
+            rises = line.data * own * bounds.side[bound] < 0
+            room = np.where(rises, search.above[line.indices], search.below[line.indices]) * np.abs(line.data)
+            room[~(search.withheld[line.indices] | opening) | np.isin(line.indices, known)] = 0.0
+            if room[line.indices != cell].sum() < bounds.need[bound] * abs(own) - NEAR:
+                return True
+        return False
 
     def _hold(self, bound: int, held: list[int], *, near: bool, opening: bool) -> None:
         _, known = self._readers.known_by(np.array(held, dtype=np.int64))
