@@ -13,7 +13,7 @@ from sfumato.keys import Secret
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
 from sfumato.statistics.exact.decide import Batch, Decision, Known, link, part_of
-from sfumato.statistics.exact.rules import BEYOND
+from sfumato.statistics.exact.methods import BEYOND
 
 Reach = tuple[int, int]
 """How far below and above its published number a true one can be."""
