@@ -8,7 +8,7 @@ from pathlib import Path
 import sfumato.serve
 from sfumato.charts import maps, plots
 from sfumato.serve.core import status
-from sfumato.serve.core.bundle import _KINDS, _OF_MEANS
+from sfumato.serve.core.bundle import _KINDS, _OF_MEANS, _OF_TRUE_NUMBERS
 from sfumato.serve.page import changes, charts, question, site, table_page, view
 from sfumato.serve.page.table_page import DOWNLOADS, FILTERS
 
@@ -65,7 +65,7 @@ def in_tables() -> Iterator[str]:
     for one in (*status.STATUSES[1:], *status.RELIABILITY[1:], status.NO_FIGURE, status.BEYOND):
         if one is not status.STATUSES[status.NUMBERS[status.APART["mostly perturbation"]]]:
             yield from (one.text, one.meaning)
-    yield from (label for _, label in (_KINDS | _OF_MEANS).values())
+    yield from (label for of in (_KINDS, _OF_MEANS, _OF_TRUE_NUMBERS) for _, label in of.values())
     yield from ("Value", "Standard error of the protection", "Error", "Standard error", "Difference", "total", "mean")
     yield from ("thousands", "millions", "million", "billion", "trillion")
     yield from (plots.OPEN, charts._UNCERTAIN, *maps.HATCHED.values(), maps.NOT_PUBLISHED, maps.NOT_CHOSEN)
