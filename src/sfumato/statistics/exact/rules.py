@@ -220,9 +220,11 @@ class Suppression(SensitivityRules):
         """What was not, for the statement."""
         return (
             "The proof is about readers who know the published tables, that values are not below zero, and, as "
-            "contributors, their own cells. It says nothing of readers who know more of others, of several "
-            "contributors who put together what they know beyond what the rules ask for, of tables about other periods "
-            "or other versions of the data, and of how likely values inside an interval are."
+            "contributors, the cells they are alone in. It says nothing of readers who know more of others, or most of "
+            "another cell that is withheld; of the sum of several withheld cells of one contributor; of several "
+            "contributors who put together what they know beyond what the rules ask for; of more than two filtered "
+            "tables that are added and subtracted; of tables about other periods or other versions of the data; and of "
+            "how likely values inside an interval are."
         )
 
 
