@@ -27,7 +27,7 @@ from sfumato.running import Published, run
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Column, Selection, ServedTable
-from sfumato.serve.page.question import read
+from sfumato.serve.page.reading import read
 from sfumato.serve.page.view import view_of
 from sfumato.statistics.jobs.sparse import MOST_BLOCKS, SparseCounts
 from sfumato.statistics.jobs.tune import read_accuracy, tune_table

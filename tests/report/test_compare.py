@@ -15,8 +15,8 @@ from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import rotate_key
 from sfumato.release import load
 from sfumato.report.candidates import Wanted, candidates_in
-from sfumato.report.compare import CHOOSING, Comparison, compare
-from sfumato.report.compare_page import NOTE
+from sfumato.report.compare import compare
+from sfumato.report.compare_page import CHOOSING, NOTE, Comparison
 from sfumato.report.trials import SIZE, Outcome, TableLoss
 from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business

@@ -41,6 +41,12 @@ def client(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> It
 
         return StreamingResponse(parts(), media_type="text/csv", headers={"ETag": '"abc"'})
 
+    @app.get("/unknown-length")
+    async def unknown_length() -> Response:
+        response = Response(media_type="text/csv", headers={"ETag": '"abc"'})
+        del response.headers["content-length"]
+        return response
+
     with asking(app) as found:
         yield found
 
@@ -78,7 +84,7 @@ def test_a_compressed_answer_has_the_same_content_and_another_tag(client: httpx.
 @pytest.mark.parametrize("coding", ["identity", "gzip", "zstd"])
 def test_who_has_an_answer_in_any_coding_is_told_that_it_is_the_same(client: httpx.Client, coding: str) -> None:
     first, _ = get(client, LARGE, coding)
-    for known in (first.headers["etag"], f"W/{first.headers['etag']}", f'"ff", {first.headers["etag"]}'):
+    for known in (first.headers["etag"], f"W/{first.headers['etag']}", f'"ff", {first.headers["etag"]}', "*"):
         again, content = get(client, LARGE, coding, **{"If-None-Match": known})
         assert (again.status_code, content, again.headers["etag"]) == (304, b"", first.headers["etag"])
     changed, _ = get(client, LARGE, coding, **{"If-None-Match": '"00ff-gzip"'})
@@ -92,6 +98,32 @@ def test_a_stream_is_compressed_as_it_comes(client: httpx.Client) -> None:
     assert "content-length" not in small.headers
     assert gzip.decompress(packed) == content
     assert "content-encoding" not in whole.headers
+
+
+def test_head_of_a_stream_says_what_get_would(client: httpx.Client) -> None:
+    got, _ = get(client, "/stream", "gzip")
+    head = client.head("/unknown-length", headers={"Accept-Encoding": "gzip"})
+    names = ("content-encoding", "etag", "vary")
+    assert [head.headers[name] for name in names] == [got.headers[name] for name in names]
+    assert "content-length" not in head.headers
+
+
+def test_a_stream_is_sent_as_it_is_to_who_takes_no_gzip(client: httpx.Client) -> None:
+    response, content = get(client, "/stream", "zstd, gzip;q=0")
+    assert "content-encoding" not in response.headers
+    assert content == get(client, "/stream")[1]
+
+
+def test_a_part_of_a_file_is_a_part_of_that_file(client: httpx.Client) -> None:
+    listed = client.get("/tables/jobs_by_place/files").json()["files"]
+    path = max((one for one in listed if one["name"].endswith(".csv")), key=lambda one: int(one["bytes"]))["address"]
+    _, content = get(client, path)
+    part, some = get(client, path, "gzip", Range="bytes=100-4099")
+    assert (part.status_code, some) == (206, content[100:4100])
+    assert "content-encoding" not in part.headers
+    whole, packed = get(client, path, "gzip")
+    assert (whole.headers["content-encoding"], gzip.decompress(packed)) == ("gzip", content)
+    assert "accept-ranges" not in whole.headers, "parts are of the file as it is"
 
 
 @pytest.mark.parametrize(

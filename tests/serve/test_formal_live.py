@@ -128,7 +128,7 @@ def test_the_page_charges_only_at_the_second_button(asked: LiveServer) -> None:
         price = client.get("/live", params=form)
         assert "This would cost ε = 0.2" in price.text
         assert spent(asked) == before
-        answer = client.post("/live", data=form)
+        answer = client.post("/live", data=form, follow_redirects=True)
         assert "What was done to these numbers" in answer.text
         assert spent(asked) == before + Fraction(1, 5)
         assert "the stored answer costs nothing" in client.get("/live", params=form).text

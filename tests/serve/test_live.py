@@ -166,8 +166,9 @@ def test_pxwebapi_asks_any_attributes(asked: LiveServer, live: GuardedSession) -
 def test_the_form_works_without_scripts(asked: LiveServer, live: GuardedSession) -> None:
     with asked.client() as client:
         empty = client.get("/live")
-        shown = client.get("/live", params={"what": "total:turnover", "by": ["state"], "where[state]": ["NSW", "VIC"]})
-        wrong = client.get("/live", params={"what": "total:nothing", "by": "state"})
+        asking = {"what": "total:turnover", "by": ["state"], "where[state]": ["NSW", "VIC"]}
+        shown = client.get("/live", params=asking, follow_redirects=True)
+        wrong = client.get("/live", params={"what": "total:nothing", "by": "state"}, follow_redirects=True)
     assert "Tick at least one attribute" in empty.text
     values = expected(live, total="turnover", by=["state"], where={"state": ["NSW", "VIC"]})
     assert all(f"{value:,}" in shown.text for value in values.values())

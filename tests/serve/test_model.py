@@ -17,6 +17,7 @@ from sfumato.bundle.read import open_cube
 from sfumato.errors import BundleError, SfumatoError
 from sfumato.serve.core import figures as cube_figures
 from sfumato.serve.core import figures as remembering_cube
+from sfumato.serve.core.bundle import _label
 from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.figures import StoredFigures
@@ -373,3 +374,9 @@ def test_a_mark_does_not_depend_on_the_metrics_that_are_asked_for(name: str, cat
     for at, metric in enumerate(table.metrics):
         if metric.kind == "value":
             assert np.array_equal(table.answer(replace(whole, metrics=(at,))).remarks()[..., 0], full[..., at])
+
+
+def test_a_prediction_is_called_by_its_outcome_and_not_by_its_unit() -> None:
+    about = {"statistic": {"predict": {"outcome": "kid_rank", "on": "parent_rank"}}, "unit": "0.01 percentiles"}
+    assert _label(about) == "Kid rank"
+    assert _label(about | {"measure": {"name": "kid_rank", "label": "Income rank"}}) == "Income rank"

@@ -1,11 +1,12 @@
 """A server below a path is whole: no address of any page, document or redirection leads out of it."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx
 import pytest
@@ -19,38 +20,71 @@ from tests.serve.in_thread import asking
 URL = "https://office.example/statistics/tables"
 PREFIX = "/statistics/tables"
 _LINK = re.compile(r'(?:href|action|src|data-[a-z-]+)="(/[^"]*|https?:[^"]*)"')
-MOST = 40
-"""Pages that are looked at."""
+_ROOTED = re.compile(r"""["'`(]/(?![/*])""")
+"""In a script or style sheet, an address that begins at the root."""
 
 
 @pytest.fixture(scope="module")
 def client(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     state = tmp_path_factory.mktemp("prefix") / "state"
-    app = make_app(catalogue, Settings(state=state, url=URL, calls=0))
+    app = make_app(catalogue, Settings(state=state, url=URL, calls=0, embed=("https://paper.example",)))
     with asking(app) as found:
         yield found
 
 
+def shape(path: str, query: str) -> tuple[object, ...]:
+    """What tells one kind of address from another: pages of many tables look alike."""
+    asked = parse_qs(query)
+    kind = re.sub(r"^/tables/[^/]+", lambda one: "/tables/both" if "~" in one[0] else "/tables/one", path)
+    words = [asked.get(name, [""])[0] for name in ("lang", "outputFormat")]
+    return ("files" if "/files/" in kind else kind, *words)
+
+
 def test_every_link_of_every_page_stays_below_the_path_and_leads_somewhere(client: httpx.Client) -> None:
-    waiting, seen, kinds = [f"{PREFIX}/"], set(), set()
-    while waiting and len(seen) < MOST:
-        path = waiting.pop(0)
-        if path in seen:
+    waiting, seen, kinds = [f"{PREFIX}/", f"{PREFIX}/embed/jobs_by_place"], set(), set()
+    while waiting:
+        there = urlsplit(waiting.pop())
+        if (alike := shape(there.path.removeprefix(PREFIX), there.query)) in seen:
             continue
-        seen.add(path)
+        seen.add(alike)
+        path = f"{there.path}?{there.query}" if there.query else there.path
         response = client.get(path)
-        kinds.add(response.headers["content-type"].partition(";")[0])
+        kind = response.headers["content-type"].partition(";")[0]
+        kinds.add(kind)
         assert response.status_code == 200, path
-        if not response.headers["content-type"].startswith("text/html"):
-            continue
-        for link in map(unescape, _LINK.findall(response.text)):
+        if kind in ("text/javascript", "text/css"):
+            assert not _ROOTED.search(response.text), f"{path} would miss what it asks for"
+        for link in map(unescape, _LINK.findall(response.text) if kind == "text/html" else ()):
             parts = urlsplit(urljoin(f"{URL}/", link))
             assert parts.netloc == "office.example"
             assert parts.path.startswith(f"{PREFIX}/"), f"{link} on {path}"
-            there = f"{parts.path}?{parts.query}" if parts.query else parts.path
-            # One of each kind first: pages of many tables look alike.
-            waiting.insert(0 if not re.search(r"/tables/[^/]+/tables/", there) and "/api/" in there else 1, there)
-    assert {"text/html", "text/css", "image/svg+xml", "text/javascript"} <= kinds
+            waiting.append(parts._replace(scheme="", netloc="").geturl())
+    assert {"text/html", "text/css", "image/svg+xml", "text/javascript", "application/json"} <= kinds
+    found = {kind for kind, *_ in seen}
+    for path in ("version", "chart.svg"):
+        assert f"/tables/one/{path}" in found, "scripts ask for it"
+    assert {"files", "/reference"} <= found
+    assert any("de" in one for one in seen), "the page in another language"
+
+
+def test_codes_and_files_are_found_below_the_path(client: httpx.Client) -> None:
+    (action,) = re.findall(r'id="ask"[^>]*action="([^"]*)"', client.get(f"{PREFIX}/tables/jobs_by_place").text)
+    assert client.get(f"{action}/codes?variable=place").status_code == 200
+    files = client.get(f"{PREFIX}/tables/jobs_by_place/files").json()["files"]
+    assert files
+    assert all(one["address"].startswith(f"{URL}/tables/jobs_by_place/files/") for one in files)
+
+
+def test_lines_for_other_pages_and_programs_name_the_path(client: httpx.Client) -> None:
+    text = unescape(client.get(f"{PREFIX}/tables/jobs_by_place?chart=bars").text)
+    own = re.findall(r"https://office\.example[^\s\"<>]*", text)
+    assert f"{URL}/embed/jobs_by_place" in {link.partition("?")[0] for link in own}
+    assert all(link.startswith(URL) for link in own)
+    about = json.loads(client.get(f"{PREFIX}/catalog/jobs_by_place?format=schema.org").text)
+    (data,) = re.findall(
+        r'<script type="application/ld\+json">(.*?)</script>', client.get(f"{PREFIX}/tables/jobs_by_place").text
+    )
+    assert json.loads(data) == about
 
 
 @pytest.mark.parametrize("before", ["", PREFIX])

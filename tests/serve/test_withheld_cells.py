@@ -70,11 +70,12 @@ def served(bundle: Path) -> ServedTable:
 def outputs(table: ServedTable) -> Iterator[tuple[str, bytes]]:
     """What every interface gives out of the table."""
     answer = table.answer(everything(table))
-    for name, written in FORMATS.items():
-        yield name, written.write(answer, Options())
+    for name, file_format in FORMATS.items():
+        yield name, file_format.write(answer, Options())
     flow = Flow(table=table, agency="OFFICE")
     for data_format, write in WRITERS.items():
-        yield data_format.name, write(SeriesData.of(flow, DataQuery.read(flow, "all", {})), "Office")
+        written = write([SeriesData.of(flow, DataQuery.read(flow, "all", {}))], "Office")
+        yield data_format.name, "".join(written).encode()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -57,6 +57,11 @@ def each_listed(folder: Path, names: Iterable[str]) -> Iterator[bytes]:
         yield content
 
 
+def listed_files(folder: Path) -> dict[str, dict[str, Any]]:
+    """What the manifest of a bundle lists: by the name of every file its size and its digest."""
+    return _listed(folder)[1]
+
+
 def _listed(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))

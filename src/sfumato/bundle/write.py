@@ -298,9 +298,10 @@ def write_file(draft: Path, name: str, *pieces: Any) -> dict[str, Any]:
 
 
 def codelist_text(codelist: Codelist) -> bytes:
-    """A codelist as a bundle has it."""
-    lines = io.StringIO(newline="")
-    csv.writer(lines).writerows([("code", "label"), *zip(codelist.codes, codelist.labels, strict=True)])
+    """A codelist as a bundle has it; labels in other languages are in columns such as label_de."""
+    lines, others = io.StringIO(newline=""), dict(codelist.translations)
+    rows = zip(codelist.codes, codelist.labels, *others.values(), strict=True)
+    csv.writer(lines).writerows([("code", "label", *(f"label_{name}" for name in others)), *rows])
     return lines.getvalue().encode()
 
 

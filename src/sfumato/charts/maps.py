@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.charts.svg import GRID, INK, PAPER, QUIET, SERIES, number, shortened, svg, wide, words
+from sfumato.charts.svg import ENGLISH, GRID, INK, PAPER, QUIET, SERIES, Wording, number, shortened, svg, wide, words
 from sfumato.geography.areas import Polygon
 from sfumato.geography.project import Projected
 
@@ -109,6 +109,7 @@ def draw_map(
     name: str,
     description: str,
     text: Callable[[float], str] = number,
+    wording: Wording = ENGLISH,
 ) -> str:
     """Maps with the same classes, side by side where there are several, above a key; `text` writes a figure."""
     every = [area for panel in panels for area in panel.areas.values()]
@@ -120,10 +121,10 @@ def draw_map(
         tags = [_tag(sheet, code, _colour(area, classes)) for code, area in panel.areas.items()] if sheet.tagged else []
         parts += sheet.placed(at, panel.title, [*sheet.ground(sheet.around), *shapes, *tags])
     kinds = {_kind(area) for area in every}
-    also = [(f"{HATCHED[mark]}", f"h{mark}-q3") for mark in HATCHED if str(mark) in kinds]
-    also += [(NOT_PUBLISHED, "gone")] if NOT_PUBLISHED in kinds else []
-    also += [(NOT_CHOSEN, "ground")] if sheet.around else []
-    key, bottom = _key(classes, sheet.bottom + 20, title, text, also)
+    also = [(wording.say(HATCHED[mark]), f"h{mark}-q3") for mark in HATCHED if str(mark) in kinds]
+    also += [(wording.say(NOT_PUBLISHED), "gone")] if NOT_PUBLISHED in kinds else []
+    also += [(wording.say(NOT_CHOSEN), "ground")] if sheet.around else []
+    key, bottom = _key(classes, sheet.bottom + 20, title, text, also, wording=wording)
     return svg([*parts, *key], width=_WIDTH, height=bottom, name=name, description=description, kind="chart map")
 
 
@@ -278,11 +279,17 @@ def _hatch(colour: str) -> str:
 
 
 def _key(
-    classes: Classes, top: float, title: str, text: Callable[[float], str], also: Sequence[tuple[str, str]]
+    classes: Classes,
+    top: float,
+    title: str,
+    text: Callable[[float], str],
+    also: Sequence[tuple[str, str]],
+    *,
+    wording: Wording,
 ) -> tuple[list[str], float]:
     """A bar of the classes with the numbers between them, what else there is beside it, and where that ends."""
     bounds = [classes.ends[0], *classes.breaks, classes.ends[1]]
-    texts = [number(float(f"{bound:.3g}")) if abs(bound) >= _LONG else text(bound) for bound in bounds]
+    texts = [wording.number(float(f"{bound:.3g}")) if abs(bound) >= _LONG else text(bound) for bound in bounds]
     step = max(58.0, max(map(wide, texts)) + 10)
     parts, x, y = [words(0, top, title, kind="tick")], wide(texts[0]) / 2, top + 10
     for at, colour in enumerate(classes.colours):
@@ -342,6 +349,7 @@ def draw_flows(
     name: str,
     description: str,
     text: Callable[[float], str] = number,
+    wording: Wording = ENGLISH,
 ) -> str:
     """Arrows between areas, as wide as their figures are large; circles for what stays within one.
 
@@ -357,7 +365,9 @@ def draw_flows(
     parts += [_arrow(sheet, flow, most, directed=directed) for flow in sorted(there, key=lambda flow: -flow.value)]
     parts += [_tag(sheet, code, "ground") for code in (*codes, *sheet.around)] if sheet.tagged else []
     placed = sheet.placed(0, "", parts)
-    key, bottom = _flow_key(sheet.bottom + 20, title, text, most if there else 0, largest if loops else 0)
+    key, bottom = _flow_key(
+        sheet.bottom + 20, title, text, most if there else 0, largest if loops else 0, wording=wording
+    )
     return svg([*placed, *key], width=_WIDTH, height=bottom, name=name, description=description, kind="chart map")
 
 
@@ -400,7 +410,7 @@ def _circle(x: float, y: float, radius: float) -> str:
 
 
 def _flow_key(
-    top: float, title: str, text: Callable[[float], str], most: float, largest: float
+    top: float, title: str, text: Callable[[float], str], most: float, largest: float, *, wording: Wording
 ) -> tuple[list[str], float]:
     """Three lines and a circle with their figures, and where that ends."""
     parts, x, y = [words(0, top, title, kind="tick")], 0.0, top + 22
@@ -411,6 +421,6 @@ def _flow_key(
         parts += [f'<path {line} class="l0 stream" stroke="{SERIES[0]}"/>', words(x + 42, y, said, kind="tick")]
         x += wide(said) + 66
     if largest:
-        said = f"{text(largest)} within one area"
+        said = wording.say("{figure} within one area").format(figure=text(largest))
         parts += [_circle(x + 15, y - 4, _LARGEST), words(x + 38, y, said, kind="tick")]
     return parts, y + 18

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from numpy.typing import NDArray
 
 from sfumato.charts.svg import (
+    ENGLISH,
     INK,
     LINE,
     PAPER,
@@ -15,6 +16,8 @@ from sfumato.charts.svg import (
     SERIES,
     Kind,
     Scale,
+    Wording,
+    centred,
     distinct,
     filled,
     key,
@@ -70,14 +73,23 @@ class Group(NamedTuple):
     before: str = ""
 
 
-def draw_bars(groups: Sequence[Group], series: Sequence[str], *, title: str, name: str, description: str = "") -> str:
+def draw_bars(
+    groups: Sequence[Group],
+    series: Sequence[str],
+    *,
+    title: str,
+    name: str,
+    description: str = "",
+    wording: Wording = ENGLISH,
+) -> str:
     """Groups of bars with a label each; `series` names the bars of a group where there are several."""
     many = max((len(group.bars) for group in groups), default=1)
     thick = 17.0 if many == 1 else 11.0
     every = [bar for group in groups for bar in group.bars]
     before = max((len(group.before) for group in groups), default=0)
     left = room([group.before + ", ".join(group.parts) for group in groups], _LABELS)
-    across = scale([end for bar in every for end in (bar.value, *bar.ends)], left, _WIDTH - _RIGHT)
+    right = max(_RIGHT, max((wide(bar.text) for bar in every), default=0.0) + 14) if many == 1 else _RIGHT
+    across = scale([end for bar in every for end in (bar.value, *bar.ends)], left, _WIDTH - right)
     parts, top = key(series, left, 14, _WIDTH - left) if series else ([], 6.0)
     labels = distinct([group.parts for group in groups], left - 12 - wide(" " * before), _LINES)
     heights = [max(many * thick, len(lines) * LINE) + _GAP for lines in labels]
@@ -92,14 +104,16 @@ def draw_bars(groups: Sequence[Group], series: Sequence[str], *, title: str, nam
         top += height
     parts.append(path(f"M{across.at(0):g} {bottom - sum(heights):g}V{bottom:g}", kind="zero", stroke=INK))
     parts += [
-        words(across.at(tick), bottom + 16, number(tick), anchor="middle", kind="tick") for tick in across.few(number)
+        words(across.at(tick), bottom + 16, wording.number(tick), anchor="middle", kind="tick")
+        for tick in across.few(wording.number)
     ]
-    parts.append(words((left + _WIDTH - _RIGHT) / 2, bottom + 36, title, anchor="middle", kind="tick"))
-    bottom += 44
+    titles, end = centred((left + _WIDTH - right) / 2, bottom + 36, title, _WIDTH)
+    parts += titles
+    bottom = end + 8
     if any(bar.is_open for bar in every):
         parts += [
             _whisker(left, left + 30, bottom + 8, 4, opened=(False, True)),
-            words(left + 38, bottom + 12, OPEN, kind="tick"),
+            words(left + 38, bottom + 12, wording.say(OPEN), kind="tick"),
         ]
         bottom += 20
     return svg(parts, width=_WIDTH, height=bottom, name=name, description=description)
@@ -379,14 +393,40 @@ def _symbol(mark: Mark | None, series: int, x: float, y: float) -> str:
 _NAMES, _APART = 190.0, 15.0
 
 
-def draw_lines(series: Sequence[tuple[str, Sequence[float]]], periods: Sequence[str], *, title: str, name: str) -> str:
-    """A line for each series; a gap where there is no figure."""
+def draw_lines(
+    series: Sequence[tuple[str, Sequence[float]]],
+    periods: Sequence[str],
+    *,
+    title: str,
+    name: str,
+    ends: Sequence[Sequence[tuple[float, float]]] = (),
+    wording: Wording = ENGLISH,
+) -> str:
+    """A line for each series; a gap where there is no figure. `ends` are those of uncertainty, by series and period."""
     marks = [Mark(kind="line", x=range(len(periods)), y=values, series=at) for at, (_, values) in enumerate(series)]
-    panel = Panel(Axis(classes=periods, turned=False), Axis(title=title), marks)
+    held = [end for own in ends for pair in own for end in pair if isfinite(end)]
+    panel = Panel(Axis(classes=periods, turned=False), Axis(title=title, text=wording.number, holds=held), marks)
     across, up = _scales(panel, [panel], (_WIDTH - _NAMES - 84, 284.0))
     drawn = _panel(panel, across, up)
-    parts = moved([*drawn.parts, *_names(series, up, across.end)], _WIDTH - _NAMES - across.end, drawn.above)
+    bars = [_upright(at, series[at][1], own, across, up, many=len(ends)) for at, own in enumerate(ends)]
+    parts = moved([*drawn.parts, *bars, *_names(series, up, across.end)], _WIDTH - _NAMES - across.end, drawn.above)
     return svg([parts], width=_WIDTH, height=drawn.above + up.begin + drawn.below + 8, name=name)
+
+
+def _upright(
+    at: int, values: Sequence[float], ends: Sequence[tuple[float, float]], across: Scale, up: Scale, *, many: int
+) -> str:
+    """The uncertainty of the figures of a line, beside that of other lines; an end without a limit has no cap."""
+    aside = 5.0 * (at - (many - 1) / 2)
+    shape = ""
+    for place, (value, (low, high)) in enumerate(zip(values, ends, strict=True)):
+        if not isfinite(value) or isnan(low) or isnan(high) or low >= high:
+            continue
+        x = across.at(place) + aside
+        bottom, top = (up.at(min(max(end, up.low), up.high)) for end in (low, high))
+        caps = "".join(f"M{x - 3:g} {y:g}h6" for end, y in ((low, bottom), (high, top)) if isfinite(end))
+        shape += f"M{x:g} {bottom:g}V{top:g}{caps}"
+    return path(shape, kind=f"whisker l{at}", stroke=SERIES[at % len(SERIES)]) if shape else ""
 
 
 def _names(series: Sequence[tuple[str, Sequence[float]]], up: Scale, right: float) -> list[str]:

@@ -123,6 +123,21 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:g}"
 
 
+class Wording(NamedTuple):
+    """How a drawing says what it says by itself: texts and figures of another language, if they are given."""
+
+    say: Callable[[str], str] = str
+    figures: Callable[[str], str] = str
+
+    def number(self, value: float) -> str:
+        """A number at an axis, in short."""
+        text, _, word = number(value).partition(" ")
+        return " ".join(filter(None, (self.figures(text), self.say(word) if word else "")))
+
+
+ENGLISH = Wording()
+
+
 def percent(share: float) -> str:
     """A share at an axis.
 
@@ -167,6 +182,14 @@ def words(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "
         f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}" fill="{fill}"{heavy}>{escape(text)}{title}'
         "</text>"
     )
+
+
+def centred(middle: float, y: float, text: str, width: float) -> tuple[list[str], float]:
+    """A text around a place, in as many lines as it needs within a drawing of a width, and how far down it goes."""
+    room = 2 * min(middle, width - middle) - 8
+    lines = wrap(text, letters(room), break_long_words=False) or [""]
+    parts = [words(middle, y + at * LINE, line, anchor="middle", kind="tick") for at, line in enumerate(lines)]
+    return parts, y + (len(lines) - 1) * LINE
 
 
 def label(x: float, middle: float, lines: Sequence[str], *, full: str) -> str:

@@ -14,7 +14,7 @@ from sfumato.cli.screen import AsJson, Summary, near, printed_table, progress, s
 from sfumato.cli.series import PeriodOption
 
 if TYPE_CHECKING:  # only names for types
-    from sfumato.report.compare import Comparison
+    from sfumato.report.compare_page import Comparison
 
 
 def compare(
@@ -85,8 +85,16 @@ def compare(
 
 def comparison_summary(made: "Comparison") -> Summary:
     """Candidates side by side, table by table; confidential."""
-    from sfumato.report.compare import CHOOSING
-    from sfumato.report.compare_page import HEADINGS, NOTE, TRIED_ON_ALL, attack_rows, explanations, loss_row, losses_of
+    from sfumato.report.compare_page import (
+        CHOOSING,
+        HEADINGS,
+        NOTE,
+        TRIED_ON_ALL,
+        attack_rows,
+        explanations,
+        loss_row,
+        losses_of,
+    )
 
     lines: list[RenderableType] = [Text(NOTE, style="bold red"), Text(CHOOSING, style="yellow")]
     lines += [Text(words) for words in explanations(made)]

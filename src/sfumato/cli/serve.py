@@ -85,6 +85,12 @@ def serve(
         bool,
         typer.Option("--traces", help="Send traces to OTEL_EXPORTER_OTLP_ENDPOINT; needs sfumato\\[telemetry]."),
     ] = False,
+    embed: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS", help="A site, https://www.example.org, that may frame tables. May be repeated."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve published bundles over HTTP: a page for readers, PxWebApi 2 and 1 and SDMX for programs.
@@ -97,6 +103,7 @@ def serve(
     if mcp:
         refuse_without_mcp()
     proxies = _proxies(trusted_proxy or ())
+    framing = _sites(embed or ())
     from sfumato.serve.app import addresses as where
     from sfumato.serve.core.access import Settings
     from sfumato.serve.core.catalogue import BundleSource, open_catalogue
@@ -123,6 +130,7 @@ def serve(
         window=window,
         seconds=seconds,
         proxies=proxies,
+        embed=framing,
         audit=state / "audit",
         addresses=addresses.value,
         metrics=metrics,
@@ -164,6 +172,19 @@ def _rate(text: str) -> tuple[int, int]:
             "--rate", expected="calls/seconds in whole numbers, such as 1000/10, or 0", found=text, do="correct it"
         )
     return (int(found[1]), int(found[2])) if found[1] else (0, 1)
+
+
+def _sites(given: Sequence[str]) -> tuple[str, ...]:
+    """Addresses of sites without a path; a star would let every site show tables as its own."""
+    for text in given:
+        if re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?", text) is None:
+            raise SfumatoError(
+                "--embed",
+                expected="the address of a site without a path, such as https://www.example.org",
+                found=text,
+                do="correct it",
+            )
+    return tuple(given)
 
 
 def _proxies(given: Sequence[str]) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ class Listed:
     levels: Sequence[int] | None = None
     level_names: Mapping[str, int] = field(default_factory=dict)
     """Words for levels, such as Division, where the file has words."""
+    translations: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Labels in other languages, by the code of the language."""
     reading: str = ""
     """How the file was read, in words."""
 

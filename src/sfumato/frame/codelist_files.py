@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -57,6 +57,8 @@ _LEVEL: tuple[str, ...] = (
     "hierarchy level",
     "level name",
 )
+_NAMED = 2
+"""Words of the heading of labels that names their language."""
 _FOOTNOTE = re.compile(r"(\*|†|‡|\d+[).]? |notes?\b|source|footnote|t\s*=|legend|©|\()", re.IGNORECASE)
 
 
@@ -200,6 +202,16 @@ def _role_of(name: str) -> str | None:
     return None
 
 
+def _languages(heading: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """The columns of labels that name their language: label_de, Title EN."""
+    found: dict[str, int] = {}
+    for place, name in enumerate(heading):
+        words = _plain(name).replace("(", " ").replace(")", " ").split()
+        if len(words) == _NAMED and words[0] in _LABEL and re.fullmatch("[a-z]{2}", words[1]):
+            found.setdefault(words[1], place)
+    yield from found.items()
+
+
 def _is_known(name: str, options: CodesFile) -> bool:
     return (
         name in (options.columns.code, options.columns.label, options.columns.parent, options.columns.level)
@@ -244,6 +256,9 @@ class _Table:
             parents=self._parents(heading, body, codes),
             levels=None if levels is None else levels[0],
             level_names={} if levels is None else levels[1],
+            translations={
+                language: [_cell(row, place).strip() for _, row in body] for language, place in _languages(heading)
+            },
             reading=", ".join((*self.signs, *words)),
         )
 

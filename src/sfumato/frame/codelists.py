@@ -34,6 +34,8 @@ class Codelist(Described):
     """The codes of its file below those that were picked, each with the picked one that it is counted in."""
     not_chosen: tuple[str, ...] = Field(default=(), repr=False)
     """The codes of its file that were not picked, and are counted in none that was: rows with them are refused."""
+    translations: tuple[tuple[str, tuple[str, ...]], ...] = Field(default=(), repr=False)
+    """Labels in other languages, each with the code of its language; empty where there is none."""
     reading: str = Field(default="", repr=False)
     """How its file was read, in words; empty where nothing had to be guessed."""
 
@@ -69,6 +71,7 @@ class Codelist(Described):
             added["parents"] = (*self.parents, None)
         if self.levels is not None:
             added["levels"] = (*self.levels, min(self.levels))
+        added["translations"] = tuple((language, (*labels, "")) for language, labels in self.translations)
         return Codelist.model_validate({**self.model_dump(), **added})
 
     @classmethod
@@ -135,6 +138,7 @@ class CodelistFile(CodesFile):
                 nested=nested,
                 below=below,
                 not_chosen=_others(listed, kept, below),
+                translations=tuple((name, _at(labels, kept)) for name, labels in listed.translations.items()),
                 reading="; ".join(words),
             )
         except ValidationError as error:

@@ -6,7 +6,7 @@ back figures and no cells. docs/compare.md says what it does not say.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +18,7 @@ from sfumato.measures.usability import ACCURACY
 from sfumato.paths import refuse_other
 from sfumato.release import Release
 from sfumato.report.candidates import Wanted, by_default, refuse_too_many, why_not
-from sfumato.report.compare_page import NOTE, comparison_body
+from sfumato.report.compare_page import NOTE, Comparison, comparison_body
 from sfumato.report.page import BEGINS, write_page
 from sfumato.report.trials import Candidate, Outcome, Trials, refuse_unknown_strata
 
@@ -27,49 +27,8 @@ EPSILONS = (Fraction(1), Fraction(4))
 """Of methods with a guarantee, unless others are asked for: sizes alike within 5 or 10 %, and two budgets."""
 TRIALS = 10
 MOST_TRIALS = 1_000
-CHOOSING = (
-    "Whoever chooses a method or its parameters by these figures reveals something by the choice, which no guarantee "
-    "covers. Compare on earlier, synthetic or public data; or fix beforehand by which rule one candidate is taken."
-)
 _LEGACY = ("noise-infusion", "noise-infusion-sums", "top-contributors", "perturbed-values")
 """What offices have published with, the first that is among the candidates."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Ways to protect one release side by side, and the page that shows them; confidential."""
-
-    outcomes: tuple[Outcome, ...]
-    not_made: Mapping[str, str]
-    """Candidates that could not be made of these data, each with the reason."""
-    legacy: str
-    """The candidate that errors of others are ratios to."""
-    accuracy: float
-    trials: int
-    seed: int
-    strata: tuple[str, ...]
-    report: Path
-
-    @property
-    def tables(self) -> dict[str, str]:
-        """The title of every table that any candidate has, by its name."""
-        return {one.name: one.title for found in self.outcomes for one in found.tables}
-
-    def data(self) -> dict[str, Any]:
-        """All figures for machines."""
-        return {
-            "confidential": True,
-            "note": NOTE,
-            "choosing": CHOOSING,
-            "legacy": self.legacy,
-            "accuracy": self.accuracy,
-            "trials": self.trials,
-            "seed": self.seed,
-            "by": list(self.strata),
-            "report": str(self.report),
-            "candidates": [found.data() for found in self.outcomes],
-            "not_made": dict(self.not_made),
-        }
 
 
 def compare(
@@ -136,7 +95,7 @@ def compare(
         strata=tuple(tried.strata),
         report=path,
     )
-    body = comparison_body(made, CHOOSING)
+    body = comparison_body(made)
     write_page(path, release.about, note=NOTE, heading="what each protection costs", body=body)
     return made
 

@@ -1,8 +1,10 @@
-"""The confidential page of a comparison: charts where people would rather look, and the figures beside them."""
+"""What a comparison found, and its confidential page: charts where people would rather look, and the figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 from sfumato.charts.plots import Axis, Bar, Group, Mark, Panel, draw_bars, draw_panels
 from sfumato.charts.svg import percent
@@ -11,20 +13,56 @@ from sfumato.measures.drawing import table
 from sfumato.privacy.guarantee import at_most
 from sfumato.report.trials import SIZE, Outcome, TableLoss
 
-if TYPE_CHECKING:  # which draws its page here
-    from sfumato.report.compare import Comparison
-
 NOTE = (
     "CONFIDENTIAL COMPARISON: computed from true values, of answers drawn on trial and thrown away. Nothing was "
     "charged, kept or published, and nothing can be published from it. Do not publish this or pass it on."
 )
+CHOOSING = (
+    "Whoever chooses a method or its parameters by these figures reveals something by the choice, which no guarantee "
+    "covers. Compare on earlier, synthetic or public data; or fix beforehand by which rule one candidate is taken."
+)
+TRIED_ON_ALL = "The same attacks on all: what is disclosed, of what true numbers would disclose"
 HEADINGS = (
     *("cells", "withheld", "value withheld", "usable", "median error", "mean error"),
     *("median error in %", "rank correlation", "error / legacy", "loss / legacy"),
 )
 
 
-TRIED_ON_ALL = "The same attacks on all: what is disclosed, of what true numbers would disclose"
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Ways to protect one release side by side, and the page that shows them; confidential."""
+
+    outcomes: tuple[Outcome, ...]
+    not_made: Mapping[str, str]
+    """Candidates that could not be made of these data, each with the reason."""
+    legacy: str
+    """The candidate that errors of others are ratios to."""
+    accuracy: float
+    trials: int
+    seed: int
+    strata: tuple[str, ...]
+    report: Path
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """The title of every table that any candidate has, by its name."""
+        return {one.name: one.title for found in self.outcomes for one in found.tables}
+
+    def data(self) -> dict[str, Any]:
+        """All figures for machines."""
+        return {
+            "confidential": True,
+            "note": NOTE,
+            "choosing": CHOOSING,
+            "legacy": self.legacy,
+            "accuracy": self.accuracy,
+            "trials": self.trials,
+            "seed": self.seed,
+            "by": list(self.strata),
+            "report": str(self.report),
+            "candidates": [found.data() for found in self.outcomes],
+            "not_made": dict(self.not_made),
+        }
 
 
 def loss_row(loss: Loss) -> tuple[str, ...]:
@@ -43,7 +81,7 @@ def loss_row(loss: Loss) -> tuple[str, ...]:
     )
 
 
-def explanations(made: "Comparison") -> list[str]:
+def explanations(made: Comparison) -> list[str]:
     """What the figures mean, in plain words."""
     legacy = f"'{made.legacy}'" if made.legacy else "there is none"
     return [
@@ -57,25 +95,25 @@ def explanations(made: "Comparison") -> list[str]:
         f"Attacks look for a contributor to within {PERCENT} %. A guarantee does not promise that no estimate comes so "
         "near: it bounds how far the odds between sizes within a factor of 1 + alpha change, whatever a reader knows, "
         "and no attack shows that. Rules without a guarantee are about such estimates, and about nothing else.",
-        f"Methods with chance are averaged over {made.trials} trials, those with a key over a few keys made for it "
-        f"(seed {made.seed}); the key of the office is not used.",
+        f"Methods with chance are averaged over {made.trials} trial{'s' * (made.trials > 1)}, those with a key over a "
+        f"few keys made for it (seed {made.seed}); the key of the office is not used.",
     ]
 
 
-def comparison_body(made: "Comparison", choosing: str) -> str:
+def comparison_body(made: Comparison) -> str:
     """The page below its heading."""
     said = "".join(f"<p>{escape(words)}</p>" for words in explanations(made))
     tables = "".join(_table(made, name, title) for name, title in made.tables.items())
     after = _own_attacks(made.outcomes) + _reasons(made)
-    return f"<p><strong>{escape(choosing)}</strong></p>{_overview(made)}{said}{tables}{after}"
+    return f"<p><strong>{escape(CHOOSING)}</strong></p>{_overview(made)}{said}{tables}{after}"
 
 
-def losses_of(made: "Comparison", name: str) -> list[tuple[Outcome, TableLoss]]:
+def losses_of(made: Comparison, name: str) -> list[tuple[Outcome, TableLoss]]:
     """One table under every candidate that has it."""
     return [(found, one) for found in made.outcomes for one in found.tables if one.name == name]
 
 
-def _overview(made: "Comparison") -> str:
+def _overview(made: Comparison) -> str:
     rows = [
         (
             found.label,
@@ -92,18 +130,18 @@ def _overview(made: "Comparison") -> str:
     return table("Candidates", ("candidate", "epsilon of all tables", "trials", "tables"), rows) + said
 
 
-def _left_out(made: "Comparison") -> list[tuple[str, str]]:
+def _left_out(made: Comparison) -> list[tuple[str, str]]:
     """Candidates and tables of candidates that are not compared, each with the reason."""
     left = [(f"{found.label}, {name}", why) for found in made.outcomes for name, why in found.left_out.items()]
     return [*left, *made.not_made.items()]
 
 
-def _reasons(made: "Comparison") -> str:
+def _reasons(made: Comparison) -> str:
     items = "".join(f"<li><strong>{escape(what)}</strong>: {escape(why)}</li>" for what, why in _left_out(made))
     return f"<h2>Left out</h2><ul>{items}</ul>" if items else ""
 
 
-def _table(made: "Comparison", name: str, title: str) -> str:
+def _table(made: Comparison, name: str, title: str) -> str:
     found = losses_of(made, name)
     parts = [f"<h2>{escape(title)}</h2>"]
     parts += [f"<figure>{chart}</figure>" for chart in charts(found)]

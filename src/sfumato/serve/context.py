@@ -30,6 +30,7 @@ QUICK = 2_000
 CACHE = "public, max-age=300"
 T = TypeVar("T")
 _OVERHEAD = 1_000
+_HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 _TAGS = re.compile(r'"[^"]*"')
 
 
@@ -41,6 +42,7 @@ class Rendered:
     headers: dict[str, str]
     query: AuditedQuery | None = None
     """What it answers, for the log of questions."""
+    status: int = 200
 
     @classmethod
     def of(
@@ -137,7 +139,7 @@ class ServerContext:
         written = FORMATS[name]
         if selection.cells <= self.settings.most_cells or written.parts is None or not self.in_parts(name):
             return await self.render(table, selection, name=name, options=options, scope=scope)
-        self.refuse_large(selection, name=name)
+        self.refuse_large(selection, table, name=name)
         parts, order = written.parts, written.order(table, selection, options)
         headers = {"Content-Type": written.media_type, "Content-Disposition": disposition(table, name, options)}
         return await self.stream(
@@ -171,7 +173,7 @@ class ServerContext:
         self, table: ServedTable, selection: Selection, *, name: str, options: Options, scope: Scope
     ) -> Rendered:
         """The whole answer to a selection in a format; the same one for all who ask for it, in whatever words."""
-        self.refuse_large(selection)
+        self.refuse_large(selection, table)
         key = (table.id, selection, name, options)
         found = self.cache.get(key)
         if found is not None:
@@ -199,6 +201,13 @@ class ServerContext:
         """Who counts as one client, for rates and for turns in the queue."""
         return client_of(self.access, scope)
 
+    def address(self, request: Request) -> str:
+        """The address of the server as readers write it, any path included: what the office set, or what was asked."""
+        if self.settings.url:
+            return self.settings.url
+        host = request.headers.get("host", "")
+        return f"{request.url.scheme}://{host}" if _HOST.fullmatch(host) else ""
+
     def keep(self, key: Hashable, answered: Answered, length: int) -> None:
         """Keep a finished answer under a key of some length; what is written while it is read is not kept."""
         answered.keep(self.cache, key, 8 * length + _OVERHEAD)
@@ -207,17 +216,21 @@ class ServerContext:
         """Whether long answers in a format are written part by part."""
         return name in FORMATS and FORMATS[name].parts is not None
 
-    def refuse_large(self, selection: Selection, *, name: str = "") -> None:
-        """Refuse a selection with more figures than the server gives, at once or in a format written in parts."""
+    def refuse_large(self, selection: Selection, table: ServedTable, *, name: str = "") -> None:
+        """Refuse a selection with more figures than the server gives, at once or in a format written in parts.
+
+        Whoever is refused is told where all of the table is.
+        """
         most = max(MOST, self.settings.most_cells) if self.in_parts(name) else self.settings.most_cells
-        others = [one for one in FORMATS if self.in_parts(one) and not self.in_parts(name)]
         if selection.cells > most:
+            others = [one for one in FORMATS if self.in_parts(one)] if name and not self.in_parts(name) else []
+            larger = f"; as {' or '.join(others)} it may be larger" if others else ""
+            files = f"; the whole table is at {self.settings.url}/tables/{table.id}/files" if table.files else ""
             raise RefusedError(
                 "selection",
                 expected=f"at most {most:,} cells",
                 found=f"{selection.cells:,}",
-                do="choose fewer codes, or ask in several parts"
-                + (f"; as {' or '.join(others)} it may be larger" if others else ""),
+                do=f"choose fewer codes, or ask in several parts{larger}{files}",
                 status=403,
             )
 

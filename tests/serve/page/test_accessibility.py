@@ -1,10 +1,14 @@
 """An automatic check of accessibility finds nothing serious, on any page, in any light, on any screen."""
 
+from pathlib import Path
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
 
-from tests.serve.page.browser import serious
+from tests.serve.page.browser import serious, visiting
 from tests.serve.page.conftest import Visitor
+from tests.serve.running import serving
 
 PAGES = {
     "start": "/",
@@ -15,6 +19,11 @@ PAGES = {
     "matrix": "/tables/flows_between_states?valueCodes[origin_state]=top(6)&valueCodes[destination_state]=top(6)"
     "&valueCodes[quarter]=2010-Q2&stub=origin_state&heading=destination_state&chart=matrix",
     "map": "/tables/jobs_by_place",
+    "German": "/tables/turnover_by_state_industry?lang=de&unsure=grey&digits=fitting&scale=millions",
+    "found nearly": "/?q=turnovr",
+    "changes": "/tables/indicators?percent=change",
+    "own groups": "/tables/people?own[job]=Office=a,b&valueCodes[job]=*&valueCodes[region]=*&stub=region&heading=job",
+    "pages": "/tables/flows_between_states?row=11&column=11&chart=none",
     "flows": "/tables/flows_between_states?valueCodes[origin_state]=top(6)&valueCodes[destination_state]=top(6)"
     "&valueCodes[quarter]=2010-Q2&stub=origin_state&heading=destination_state",
     "refused": "/tables/people?valueCodes[region]=Atlantis&stub=region",
@@ -31,6 +40,16 @@ PAGES = {
 def test_nothing_serious_is_found(name: str, width: int, light: str, visit: Visitor) -> None:
     # The policy of the page would not let the checker in; only this context does without it.
     with visit(PAGES[name], refused=True, width=width, color_scheme=light, bypass_csp=True) as visited:
+        assert serious(visited) == []
+
+
+@pytest.mark.slow
+def test_nothing_serious_is_found_on_a_comparison(browser: Browser, bundles: dict[str, Path], tmp_path: Path) -> None:
+    twice = (f"a={bundles['survey']}", f"b={bundles['survey']}", "--state", tmp_path / "state")
+    with serving(*twice) as server, visiting(browser, server.url, "/tables/a-people", bypass_csp=True) as visited:
+        visited.page.get_by_role("navigation", name="Comparisons").get_by_role("link").click()
+        visited.page.wait_for_url("**/a-people~b-people")
+        assert "Difference" in visited.page.locator("table.figures thead").inner_text()
         assert serious(visited) == []
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.page.charts import Chart, chart_of
-from sfumato.serve.page.question import CHARTS, read
+from sfumato.serve.page.question import CHARTS
+from sfumato.serve.page.reading import read
 from sfumato.serve.page.view import view_of
 from tests.serve.page.made import dimension, table
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.selection import read_groupings, select
-from sfumato.serve.page.question import read
+from sfumato.serve.page.reading import read
 from sfumato.serve.page.view import view_of
 from tests.serve import patient
 from tests.serve.page.browser import serious, visiting

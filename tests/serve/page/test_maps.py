@@ -12,7 +12,8 @@ from sfumato.geography.project import Projected
 from sfumato.serve.core.model import Grouping, ServedTable, grouped
 from sfumato.serve.page import maps
 from sfumato.serve.page.charts import Chart, chart_of
-from sfumato.serve.page.question import ReaderQuestion, read
+from sfumato.serve.page.question import ReaderQuestion
+from sfumato.serve.page.reading import read
 from sfumato.serve.page.sheet import sheet_of
 from sfumato.serve.page.table_page import _displays
 from sfumato.serve.page.view import view_of

@@ -20,9 +20,9 @@ from sfumato.serve.page.question import (
     ReaderQuestion,
     Variable,
     first_question,
-    read,
     spell_codes,
 )
+from sfumato.serve.page.reading import read
 from sfumato.serve.pxweb.request import split
 from tests.serve.page.made import dimension, table
 

@@ -1,6 +1,8 @@
 """Pages over HTTP: headers, copies that are still good, forms, snippets that run, and lists too long to write out."""
 
+import hashlib
 import re
+import shutil
 from dataclasses import replace
 from html import unescape
 from math import isnan
@@ -15,7 +17,9 @@ from fastapi import FastAPI
 
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from tests.serve import patient
+from tests.serve.in_thread import asking
 from tests.serve.page.made import catalogue_of, dimension, table
 from tests.serve.running import Server
 
@@ -175,7 +179,8 @@ def test_the_lines_for_python_run_and_give_the_figures_of_the_bundle(server: Ser
     codes = {"valueCodes[state]": "NSW,total", "valueCodes[industry]": "*", "valueCodes[contents]": "value"}
     text = page(server, "/tables/turnover_by_state_industry", **codes).text
     rows = pq.read_table(bundles["business"] / "tables/turnover_by_state_industry.parquet").to_pylist()
-    expected = [row["value"] for row in rows if row["state"] in ("NSW", "total")]
+    known = [row for row in rows if row["industry"] != "total"]  # all codes are those without the published total
+    expected = [row["value"] for row in known if row["state"] in ("NSW", "total")]
     for id_ in ("pxwebpy", "pyjstat"):
         lines = unescape(re.search(rf'id="lines-{id_}">(.*?)</code>', text, re.DOTALL)[1])  # type: ignore[index]
         assert server.url in lines
@@ -258,3 +263,62 @@ async def test_sums_and_percentages_are_offered_only_where_figures_add_up(tmp_pa
     assert ("Sums of its cells are yours to make" in text) is additive
     assert ("its cells do not add up" in text) is not additive
     assert ('name="percent"' in text) is additive
+
+
+# What is beyond a cap, kept elsewhere, or shown elsewhere.
+
+
+def test_a_selection_beyond_the_cap_leads_to_the_published_files(server: Server, bundles: dict[str, Path]) -> None:
+    app_settings = Settings(most_cells=10)
+    opened = open_catalogue([BundleSource(folder=bundles["business"])])
+    with asking(make_app(opened, app_settings)) as client:
+        shown = client.get("/tables/turnover_by_state_industry", headers={"Accept": BROWSER})
+        assert shown.status_code == 403
+        address = re.search(r'href="(/tables/turnover_by_state_industry/files/[^"]+\.parquet)"', shown.text)
+        assert address
+        taken = client.get(address[1])
+        told = client.get("/api/v2/tables/turnover_by_state_industry/data?valueCodes[state]=*&valueCodes[industry]=*")
+        assert (told.status_code, "/tables/turnover_by_state_industry/files" in told.json()["detail"]) == (403, True)
+        listed = client.get("/tables/turnover_by_state_industry/files").json()["files"]
+    assert taken.content == (bundles["business"] / "tables/turnover_by_state_industry.parquet").read_bytes()
+    assert {one["name"] for one in listed} >= {"tables/turnover_by_state_industry.parquet", "codelists/state.csv"}
+    assert page(server, "/tables/turnover_by_state_industry/files/manifest.json").status_code == 404
+    assert page(server, "/tables/turnover_by_state_industry/files/..%2Fsfumato.key").status_code == 404
+
+
+def test_a_file_that_was_changed_on_the_disk_is_not_sent(bundles: dict[str, Path], tmp_path: Path) -> None:
+    copy = shutil.copytree(bundles["survey"], tmp_path / "bundle")
+    with asking(make_app(open_catalogue([BundleSource(folder=copy)]), Settings())) as client:
+        (copy / "cubes/people.parquet").write_bytes(b"another file")
+        found = client.get("/tables/people/files/cubes/people.parquet")
+    assert (found.status_code, b"another file" in found.content) == (503, False)
+
+
+def test_only_sites_that_the_office_names_may_show_a_table_in_a_frame(server: Server) -> None:
+    assert page(server, "/embed/people").status_code == 404
+    made = table(dimension("sex", ("f", "m")))
+    with asking(make_app(catalogue_of(made), Settings(embed=("https://www.example.org",)))) as client:
+        frame, whole = client.get("/embed/made"), client.get("/tables/made")
+    assert "frame-ancestors https://www.example.org;" in f"{frame.headers['content-security-policy']};"
+    assert "frame-ancestors 'none'" in whole.headers["content-security-policy"]
+    assert "&lt;iframe src=" in whole.text
+    assert "<form" not in frame.text
+
+
+def test_a_table_says_which_version_it_is(server: Server, bundles: dict[str, Path]) -> None:
+    digest = hashlib.sha256((bundles["survey"] / "manifest.json").read_bytes()).hexdigest()[:16]
+    told = page(server, "/tables/people/version")
+    assert told.json() == {"version": digest}
+    assert told.headers["cache-control"] == "no-cache"
+    text = page(server, "/tables/people").text
+    assert f'data-version="{digest}"' in text
+    assert text.count(digest) >= 3  # in the citation, below the table, and in what was done
+
+
+def test_groups_of_a_reader_are_downloaded_from_the_page(server: Server) -> None:
+    asked_for = {"own[job]": "Office = a,b", "valueCodes[job]": "*", "valueCodes[region]": "*", "stub": "region"}
+    text = page(server, "/tables/people", **asked_for).text
+    address = unescape(re.search(r'href="([^"]+)" data-format="csv"', text)[1])  # type: ignore[index]
+    lines = patient.get(f"{server.url}{address}").text.splitlines()
+    assert any('"Office"' in line for line in lines)
+    assert page(server, "/tables/people/data", outputFormat="exe").status_code == 400

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sfumato.serve.page.question import ReaderQuestion, read
+from sfumato.serve.page.question import ReaderQuestion
+from sfumato.serve.page.reading import read
 from sfumato.serve.page.sheet import MOST_SHOWN, sheet_of
 from sfumato.serve.page.view import View, view_of
 from tests.serve.page.made import dimension, table

@@ -70,6 +70,8 @@ class Settings:
     """Under which licence, such as CC-BY-4.0."""
     agency: str = "SFUMATO"
     """The maintenance agency of SDMX."""
+    embed: tuple[str, ...] = ()
+    """Addresses of pages that may show tables in a frame; without any, none may."""
     url: str = ""
     """Where readers find the server, such as https://tables.example.org; links are relative when not given."""
     metrics: bool = False

@@ -11,7 +11,7 @@ from functools import cached_property
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,11 @@ from sfumato.bundle.rows import all_rows, unlisted
 from sfumato.errors import BundleError
 from sfumato.geography.areas import Geography
 from sfumato.geography.project import Projected
-from sfumato.privacy.guarantee import Definition, read_described
+from sfumato.serve.core.bundle_statement import Statement, guarantee_in_words
 from sfumato.serve.core.figures import CubeFigures, CubeMetric, GroupingsOf, RememberingCube, StoredFigures
-from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source, free_name, role_of
+from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source, free_name
+from sfumato.serve.core.published_files import PublishedFile, files_of
+from sfumato.serve.core.roles import role_of
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.panel.section import ENDS
@@ -114,6 +116,8 @@ def _label(about: Mapping[str, Any]) -> str:
         return f"{measured or str(asked).replace('_', ' ').capitalize()}, {statistic}"
     if statistic == "growth":
         return f"Growth of {measured or str(asked['of']).replace('_', ' ')}"
+    if not measured and isinstance(asked, dict) and (outcome := asked.get("outcome")):
+        return str(outcome).replace("_", " ").capitalize()  # a unit, such as 0.01 percentiles, is no name
     return str(measured or ("Value" if statistic == "indicators" else str(about["unit"]).capitalize()))
 
 
@@ -177,72 +181,10 @@ def _pair(
 # The privacy statement of a bundle, taken apart: what holds for all its tables, and what was done to each.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Statement:
-    """What the statement of a bundle says, without marks of Markdown."""
-
-    promises: tuple[str, ...]
-    """What the release protects, and what that means."""
-    not_protected: tuple[str, ...]
-    """What the release leaves open."""
-    errors: tuple[str, ...]
-    """How to read the error figures."""
-    changed: Mapping[str, str]
-    """How the numbers of a table or cube were changed."""
-
-    @classmethod
-    def of(cls, structure: Mapping[str, Any]) -> "Statement":
-        """From the fields of a structure."""
-        facts = {name: tuple(map(_plain, texts)) for name, texts in structure["statement"].items()}
-        described = [*structure.get("tables", ()), *structure.get("cubes", ())]
-        return cls(**facts, changed={about["name"]: _plain(about["changes"]) for about in described})
-
-    @classmethod
-    def read(cls, text: str, structure: Mapping[str, Any]) -> "Statement":
-        """From the text of an earlier version, whose structure had no such fields."""
-        sections: dict[str, tuple[str, ...]] = {}
-        heading = ""
-        for paragraph in text.split("\n\n"):
-            if paragraph.startswith("#"):
-                heading = paragraph.lstrip("#").strip()
-            else:
-                sections[heading] = (*sections.get(heading, ()), _plain(paragraph))
-        done = sections.get("How the numbers were changed", ())
-        names = [about["name"] for about in (*structure.get("tables", ()), *structure.get("cubes", ()))]
-        found = {name: [paragraph.partition(f"(`{name}`): ")[2] for paragraph in done] for name in names}
-        return cls(
-            promises=tuple(text for heading in _PROMISES for text in sections.get(heading, ())),
-            not_protected=sections.get("What is not protected", ()),
-            errors=sections.get("How to read the error figures", ()),
-            changed={name: next(filter(None, parts), "") for name, parts in found.items()},
-        )
-
-    def changes(self, name: str) -> tuple[str, ...]:
-        """How the numbers of a table or cube were changed."""
-        text = self.changed.get(name, "")
-        return (text[0].upper() + text[1:],) if text else ()
-
-
-_PROMISES = (
-    *("In short", "What it means for one person", "What it means for one establishment"),
-    "Other periods and releases",
-)
-"""The headings under which earlier versions said what is promised."""
-
-
-def _plain(text: str) -> str:
-    return text.replace("**", "").strip()
-
-
-def guarantee_in_words(statement: Statement, described: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is promised: the statement about all tables together, which is the weaker one, then that of this table."""
-    known = described["definition"] in get_args(Definition)
-    own = str(read_described(described)) if known else "no formal guarantee"
-    return (*statement.promises, f"This table by itself: {own}.")
-
-
 _FIRST, _SECOND = (f"{end}_" for end in ENDS[False])
 _ONCE = "each once"
+_IN_LANGUAGE = "label_"
+"""What the name of a column begins with that has labels in another language."""
 _IMPLIED = "implied"
 
 
@@ -304,6 +246,7 @@ class OpenBundle:
                 label=described["label"],
                 codes=dimension.codes,
                 labels=tuple(labels.get(code, code) for code in dimension.codes),
+                translations=self.translations(described["codelist"], dimension.codes),
                 eliminable=True,
                 role=described.get("role") or role_of(dimension.name, dimension.codes),
                 geography=self.geography(described),
@@ -348,7 +291,12 @@ class OpenBundle:
             digest=self.digest,
             marks=marks,
             source=source,
+            files=self.files(about),
         )
+
+    def files(self, _about: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
+        """The files that have all of a table or cube."""
+        return files_of(self.folder, _about)
 
     def _dimension(self, described: Mapping[str, Any], about: Mapping[str, Any], rows: pa.Table) -> ServedDimension:
         name = described["name"]
@@ -371,6 +319,7 @@ class OpenBundle:
             label=described["label"],
             codes=codes,
             labels=tuple(labels.get(code, "Total") for code in codes),
+            translations=self.translations(described["codelist"], codes),
             eliminable=totalled,
             total=TOTAL if totalled else None,
             role=described.get("role") or role_of(name, codes[: len(codes) - totalled]),
@@ -392,6 +341,16 @@ class OpenBundle:
         """The label of every code of a codelist, in order."""
         lines = io.StringIO(read_listed(self.folder, codelist).decode(), newline="")
         return {row["code"]: row["label"] for row in csv.DictReader(lines)}
+
+    def translations(self, codelist: str, codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Labels of some codes in other languages, by the code of the language."""
+        lines = io.StringIO(read_listed(self.folder, codelist).decode(), newline="")
+        rows = {row["code"]: row for row in csv.DictReader(lines)}
+        named = [name for name in next(iter(rows.values()), {}) if name.startswith(_IN_LANGUAGE)]
+        return {
+            name.removeprefix(_IN_LANGUAGE): tuple(rows.get(code, {}).get(name) or "" for code in codes)
+            for name in named
+        }
 
 
 def _stored(

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -12,6 +12,7 @@ from sfumato.bundle.manifest import MANIFEST
 from sfumato.bundle.read import bundle_folder
 from sfumato.errors import BundleError, SfumatoError
 from sfumato.serve.core.bundle import OpenBundle
+from sfumato.serve.core.compared import BETWEEN, compared
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.hierarchies import Hierarchies
 from sfumato.serve.core.model import Grouping, Margin, ServedDimension, ServedTable
@@ -76,6 +77,8 @@ class OpenedBundle:
 
 GONE = ()
 """What is noted of a bundle that is not in its folder any more: it may be moved aside for a moment."""
+MOST_COMPARED = 100
+"""Comparisons that are kept."""
 _FAULTS = (SfumatoError, OSError, ValueError, KeyError)
 _log = logging.getLogger("uvicorn.error")
 
@@ -88,6 +91,8 @@ class Catalogue:
     sources: tuple[BundleSource, ...] = ()
     groupings: tuple[GroupingSection, ...] = ()
     opened: tuple[OpenedBundle, ...] = ()
+    compared: dict[tuple[str, str], ServedTable] = field(default_factory=dict, repr=False)
+    """Pairs of tables that somebody compared."""
 
     def opened_again(self, refused: dict[BundleSource, Stamp]) -> "Catalogue":
         """The bundles as they are now; itself where nothing changed.
@@ -120,9 +125,24 @@ class Catalogue:
 
     def __getitem__(self, name: str) -> ServedTable:
         found = self.tables.get(name) or self.tables.get(name.lower())
+        if found is None and BETWEEN in name:
+            return self._compared(*name.split(BETWEEN, 1))
         if found is None:
             raise not_found("table", name, "choose one of the list of tables")
         return found
+
+    def _compared(self, first: str, second: str) -> ServedTable:
+        """Two tables beside each other; the same ones are compared once."""
+        key = (first.lower(), second.lower())
+        both = self.compared.get(key)
+        if both is None:
+            if BETWEEN in second:
+                raise not_found("table", f"{first}{BETWEEN}{second}", "compare two tables, not more")
+            both = compared(self[first], self[second])
+            if len(self.compared) >= MOST_COMPARED:
+                self.compared.clear()
+            self.compared[key] = both
+        return both
 
     def __iter__(self) -> Iterator[ServedTable]:
         return iter(self.tables.values())

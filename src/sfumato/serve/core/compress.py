@@ -4,6 +4,7 @@ import asyncio
 import re
 import zlib
 from functools import lru_cache
+from http import HTTPStatus
 
 import pyarrow as pa
 from anyio import to_thread
@@ -29,8 +30,8 @@ _TAGGED = re.compile(rb'"([0-9a-f]+)-(zstd|gzip)"')
 
 
 @lru_cache(maxsize=1_000)
-def coding(accept: str) -> str | None:
-    """The coding that a client gets, by what it says it accepts; None if it wants the answer as it is.
+def coding(accept: str, offered: tuple[str, ...] = tuple(_LEVELS)) -> str | None:
+    """The coding that a client gets of those offered, by what it accepts; None if it wants the answer as it is.
 
     >>> coding("gzip, deflate, br, zstd"), coding("gzip;q=0.5, *;q=0"), coding("identity, gzip;q=0.5"), coding("")
     ('zstd', 'gzip', None, None)
@@ -41,7 +42,7 @@ def coding(accept: str) -> str | None:
         found = _QUALITY.search(more)
         wished[name.strip()] = float(found[1]) if found else 1.0
     plain = wished.get("identity", 0.0)
-    for name in _LEVELS:
+    for name in offered:
         quality = wished.get(name, wished.get("*", 0.0) if name == "gzip" else 0.0)
         if quality > 0 and quality >= plain:
             return name
@@ -77,7 +78,7 @@ class Compression:
             await self._app(scope, receive, send)
             return
         said = [text for name, text in scope["headers"] if name == b"accept-encoding"]
-        wanted = coding(b",".join(said).decode("latin-1")) if said else None
+        accepted = b",".join(said).decode("latin-1")
         known = _plain_tags(scope)
         begin: Message | None = None
         stream: zlib._Compress | None = None
@@ -98,11 +99,19 @@ class Compression:
                 if start["status"] == 304:
                     if tag in known:  # the answer that the client has, as it has it
                         headers["ETag"] = known[tag].decode()
-                elif (more or len(body) >= SMALL) and self._may(scope, raw):
+                    elif (b"if-none-match", b"*") in scope["headers"]:  # it has any: the one that it would get
+                        name = coding(accepted)
+                        if name and self._cache.get((tag, name)) is not None:
+                            headers["ETag"] = _tagged(tag.decode(), name)
+                elif self._may(scope, start["status"], raw, body, more=more):
                     headers.add_vary_header("Accept-Encoding")
-                    if wanted and more:
+                    in_parts = more or "content-length" not in headers
+                    wanted = coding(accepted, ("gzip",)) if in_parts else coding(accepted)
+                    if wanted:
+                        del headers["Accept-Ranges"]  # of other bytes
+                    if wanted and in_parts:
                         stream = zlib.compressobj(_LEVELS["gzip"], wbits=_GZIP)
-                        _say(headers, "gzip")
+                        _say(headers, wanted)
                         del headers["Content-Length"]
                     elif wanted:
                         body = await self._whole(body, wanted, tag)
@@ -117,7 +126,14 @@ class Compression:
         await self._app(scope, receive, written)
 
     @staticmethod
-    def _may(scope: Scope, headers: Raw) -> bool:
+    def _may(scope: Scope, status: int, headers: Raw, body: bytes, *, more: bool) -> bool:
+        """Whether an answer is for everybody, becomes shorter, and is worth it; one of unknown length is long.
+
+        HEAD of such an answer has no body, and the headers that GET has. A part of a file stays a part of that file.
+        """
+        long = more or len(body) >= SMALL or not _header(headers, b"content-length")
+        if not long or status == HTTPStatus.PARTIAL_CONTENT:
+            return False
         text = _TEXT.match(_header(headers, b"content-type")) is not None
         return text and not scope.get(PRIVATE) and not _header(headers, b"content-encoding")
 
@@ -150,7 +166,12 @@ def _say(headers: MutableHeaders, name: str) -> None:
     headers["Content-Encoding"] = name
     tag = headers.get("etag", "")
     if tag.endswith('"'):
-        headers["ETag"] = f'{tag[:-1]}-{name}"'
+        headers["ETag"] = _tagged(tag, name)
+
+
+def _tagged(tag: str, name: str) -> str:
+    """The tag of an answer in a coding."""
+    return f'{tag[:-1]}-{name}"'
 
 
 def _plain_tags(scope: Scope) -> dict[bytes, bytes]:

@@ -264,6 +264,10 @@ class CubeFigures:
     """By their identifiers."""
     _kept: BoundedCache["_Computed"] = field(default_factory=lambda: BoundedCache(KEPT_BYTES), repr=False)
 
+    def with_grouping(self, grouping: Grouping) -> "CubeFigures":
+        """The same figures, of these groups too."""
+        return replace(self, groupings={**self.groupings, grouping.id: grouping})
+
     def figures(self, selection: Selection) -> Figures:
         """The table by the dimensions that are asked for, under the codes that are asked for."""
         if selection.groupings:

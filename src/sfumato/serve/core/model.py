@@ -1,6 +1,5 @@
 """One model for everything that is served: a table with dimensions, metrics and notes, and its answers."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
-from sfumato.frame.periods import in_time
 from sfumato.geography.project import Projected
 from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.published_files import PublishedFile
 from sfumato.serve.core.status import BOUNDING, CAUTION, HAS_NONE, IS_BEYOND, RELIABILITY, STATUSES, SYMBOLS, UNRELIABLE
 
 CONTENTS = "contents"
@@ -58,6 +57,8 @@ class ServedDimension:
     total: str | None = None
     """The code of the protected total, where there is one: leaving the dimension out asks for it."""
     role: Literal["time", "geo", "metric"] | None = None
+    translations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
+    """Labels in other languages, by the code of the language; those of the codes that have none are empty."""
     groupings: tuple[Grouping, ...] = ()
     grouping: str = ""
     """Whose groups the codes are, where they are not single codes."""
@@ -96,7 +97,16 @@ class ServedDimension:
         if len(places) == len(self.codes):
             return self
         codes, labels = (tuple(texts[place] for place in places) for texts in (self.codes, self.labels))
-        return replace(self, codes=codes, labels=labels, also=())
+        others = {name: tuple(texts[place] for place in places) for name, texts in self.translations.items()}
+        return replace(self, codes=codes, labels=labels, translations=others, also=())
+
+    def in_language(self, code: str) -> "ServedDimension":
+        """The same dimension with its labels in a language, as far as the code list has them."""
+        others = self.translations.get(code)
+        if others is None:
+            return self
+        labels = tuple(other or label for other, label in zip(others, self.labels, strict=True))
+        return replace(self, labels=labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +189,14 @@ class Source(Protocol):
         ...
 
 
+class GroupedSource(Source, Protocol):
+    """A source whose figures can be summed exactly."""
+
+    def with_grouping(self, grouping: Grouping) -> "GroupedSource":
+        """The same source, which has the figures of these groups too."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Margin:
     """Another table of the release that has the protected totals over some dimensions of this one."""
@@ -229,6 +247,10 @@ class ServedTable:
     """Totals over some dimensions, by the axes that are kept."""
     levels: Source | None = field(default=None, repr=False)
     """The figures of groups, where these are levels above its dimensions; a cube has its own."""
+    opened: tuple[str, ...] = ()
+    """The figures that are shown first; the first value with its error where nothing is said."""
+    files: tuple[PublishedFile, ...] = field(default=(), repr=False)
+    """Files that have all of it, whatever its size is."""
     other_levels: tuple[tuple[str, str], ...] = ()
     """Tables of the same figures by levels above or below: the identifier of each, and its dimensions in words."""
 
@@ -249,6 +271,19 @@ class ServedTable:
     def axes(self) -> tuple[ServedDimension, ...]:
         """All dimensions, the metrics last."""
         return (*self.dimensions, self.contents)
+
+    @cached_property
+    def _spoken(self) -> dict[str, "ServedTable"]:
+        return {}
+
+    def in_language(self, code: str) -> "ServedTable":
+        """The same table with labels of a language; the same object whenever it is asked for."""
+        if not any(code in dimension.translations for dimension in self.dimensions):
+            return self
+        if code not in self._spoken:
+            spoken = tuple(dimension.in_language(code) for dimension in self.dimensions)
+            self._spoken[code] = replace(self, dimensions=spoken)
+        return self._spoken[code]
 
     @property
     def counted(self) -> str:
@@ -400,7 +435,7 @@ def grouped(dimension: ServedDimension, name: str) -> ServedDimension:
     for grouping in dimension.groupings:
         if grouping.id == name:
             codes, labels = tuple(grouping.groups), tuple(label for label, _ in grouping.groups.values())
-            return replace(dimension, codes=codes, labels=labels, total=None, grouping=name)
+            return replace(dimension, codes=codes, labels=labels, translations={}, total=None, grouping=name)
     known = ", ".join(grouping.id for grouping in dimension.groupings)
     raise RefusedError(
         f"code list of '{dimension.name}'",
@@ -460,29 +495,3 @@ def marks_of(value: "Column", errors: Mapping[str, "Column"]) -> Marks | None:
     if value.status is not None:
         marks[BOUNDING[value.status]] = 0  # a bound has no error that could be large
     return marks
-
-
-# Which dimensions are time and which are places: a bundle does not say, but codes and names do.
-
-_PLACES = re.compile(
-    r"(?:.*_)?(?:place|places|state|region|county|country|municipality|district|province|area|geo|geography|city|town)"
-)
-_YEARS = range(1800, 2201)
-
-
-def role_of(name: str, codes: tuple[str, ...]) -> Literal["time", "geo"] | None:
-    """The role of a dimension.
-
-    >>> role_of("quarter", ("2025-Q1", "2025-Q2")), role_of("origin_state", ("AL", "AK")), role_of("naics", ("3361",))
-    ('time', 'geo', None)
-    """
-    if _is_time(codes):
-        return "time"
-    return "geo" if _PLACES.fullmatch(name.lower()) else None
-
-
-def _is_time(codes: tuple[str, ...]) -> bool:
-    """Whether the codes are periods that follow each other without a gap."""
-    six_digits = any(code.isdecimal() and len(code) != len("2026") for code in codes)  # no months: codes of anything
-    periods = () if six_digits else in_time(codes)
-    return bool(periods) and periods[0].year in _YEARS and periods[-1].number - periods[0].number == len(codes) - 1

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from sfumato.serve.context import Rendered, ServerContext
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.dcat.catalogue import CATALOG, catalogue_of, dataset_of, schema_org, schema_org_catalogue
@@ -23,7 +23,6 @@ FORMATS: dict[str, tuple[str, Callable[[list[Thing]], bytes]]] = {
 """By name a media type, and what writes it; the first is for those who do not mind."""
 SCHEMA_ORG = "schema.org"
 _NAMES = (*FORMATS, SCHEMA_ORG)
-_HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 _QUALITY = re.compile(r";\s*q=(0(?:\.\d*)?|1(?:\.0*)?)\s*$")
 _LONGEST = 1_000
 Format = Annotated[
@@ -52,17 +51,21 @@ def router(context: ServerContext) -> APIRouter:
     ) -> Response:
         """One table as a data set."""
         table = context.catalogue[id]
+        if table.id not in context.catalogue.tables:  # two that are compared
+            raise not_found("data set", id, "ask for both tables, each by its own name")
         return await answer(request, format, table.id, lambda: [table])
 
     async def answer(request: Request, name: str | None, id: str, tables: Callable[[], list[ServedTable]]) -> Response:  # noqa: A002
         chosen = _format(name, ",".join(request.headers.getlist("accept")))
-        base = _address(context, request)
+        base = context.address(request)
         key = (CATALOG, id, chosen, base)
         kept = context.cache.get(key)
         if kept is None:
             client = context.client(request.scope)
             made = await context.worker_queue.page(
-                lambda: _write(context, tables(), chosen, base, whole=not id), client=client
+                lambda: _write(context, tables(), chosen, base, whole=not id),
+                client=client,
+                question=context.question(key),
             )
             kept = Rendered.of(made, media_type=FORMATS.get(chosen, FORMATS["jsonld"])[0])
             kept.headers["Vary"] = "Accept"
@@ -97,11 +100,3 @@ def _format(name: str | None, accept: str) -> str:
         if quality_of < 0 and media_type in known:
             return known[media_type]
     return next(iter(FORMATS))  # browsers, and whoever takes anything
-
-
-def _address(context: ServerContext, request: Request) -> str:
-    """The address of the server as readers write it: what the office set, or else what was asked for."""
-    if context.settings.url:
-        return context.settings.url
-    host = request.headers.get("host", "")
-    return f"{request.url.scheme}://{host}" if _HOST.fullmatch(host) else ""

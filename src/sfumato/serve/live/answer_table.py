@@ -1,6 +1,6 @@
 """The answer to an ad-hoc question as a served table, and every measure as one table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +21,11 @@ from sfumato.plan import Plan
 from sfumato.privacy.units import of_window
 from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
-from sfumato.serve.core.bundle import OpenBundle, Statement, table_metrics
-from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable, role_of
+from sfumato.serve.core.bundle import OpenBundle, table_metrics
+from sfumato.serve.core.bundle_statement import Statement
+from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable
+from sfumato.serve.core.published_files import PublishedFile
+from sfumato.serve.core.roles import role_of
 from sfumato.serve.core.status import APART, NUMBERS
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.question import TOTAL
@@ -40,6 +43,16 @@ class OneTableBundle(OpenBundle):
         """The label of every code, from the data."""
         found = self.codelists[codelist.removeprefix("codelists/").removesuffix(".csv")]
         return dict(zip(found.codes, found.labels, strict=True))
+
+    def translations(self, codelist: str, codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Labels of some codes in other languages, from the data."""
+        found = self.codelists[codelist.removeprefix("codelists/").removesuffix(".csv")]
+        known = {name: dict(zip(found.codes, labels, strict=True)) for name, labels in found.translations}
+        return {name: tuple(labels.get(code, "") for code in codes) for name, labels in known.items()}
+
+    def files(self, _about: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
+        """None: an answer is in no bundle."""
+        return ()
 
     @classmethod
     def of(cls, live: Session, statistic: PublishedTable) -> "OneTableBundle":

@@ -6,7 +6,6 @@ from decimal import Decimal
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import PurePath
-from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -65,7 +64,7 @@ def make_templates(assets: Assets, settings: Settings, *packages: str) -> Enviro
         auto_reload=False,
     )
     templates.globals |= {"asset": assets.path, "settings": settings, "version": __version__}
-    templates.filters |= {"prose": prose, "count": count, "figure": figure, "sentence": sentence}
+    templates.filters |= {"prose": prose, "figure": figure, "sentence": sentence}
     return templates
 
 
@@ -76,15 +75,6 @@ def prose(text: str) -> Markup:
     Markup('<code>low</code> &amp; <code>high</code>')
     """
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 — escaped before
-
-
-def count(number: Any, one: str, many: str = "") -> str:
-    """A number with its noun.
-
-    >>> count(1, "row"), count(1200, "row"), count(2, "match", "matches")
-    ('1 row', '1,200 rows', '2 matches')
-    """
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def figure(number: float, digits: int = 3) -> str:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from sfumato.charts.plots import OPEN, Bar, Group, draw_bars, draw_lines
 from sfumato.charts.svg import (
+    ENGLISH,
     GRID,
     INK,
     SERIES,
+    Wording,
     filled,
     in_common,
     moved,
-    number,
     path,
     room,
     shortened,
@@ -25,9 +26,11 @@ from sfumato.charts.svg import (
     words,
 )
 from sfumato.serve.page import maps
+from sfumato.serve.page.figures import format_figure
+from sfumato.serve.page.language import Language
 from sfumato.serve.page.question import ReaderQuestion, pair_of
-from sfumato.serve.page.sheet import format_figure
-from sfumato.serve.page.view import Numbers, View, ranked
+from sfumato.serve.page.rating import Numbers, absolute_error
+from sfumato.serve.page.view import UNSURE, View, ranked
 
 # A matrix: flows between places, or any two variables; the larger the figure, the darker the square.
 
@@ -59,10 +62,12 @@ def draw_matrix(
     sides: tuple[str, str],
     name: str,
     text: Callable[[float], str],
+    wording: Wording = ENGLISH,
 ) -> str:
     """Squares in as many shades as `CLASSES`, each for the same number of positive figures; `text` writes figures."""
     size = max(min(_WIDE / max(len(columns), len(rows), 1), _LARGEST), _SMALLEST)
-    plan = _Plan(room(rows, _LONGEST), room(columns, _TALLEST) + 24, size)
+    beside = min(wide(sides[0]) + 40, _LONGEST)
+    plan = _Plan(max(room(rows, _LONGEST), beside), room(columns, _TALLEST) + 24, size)
     positive = values[np.isfinite(values) & (values > 0)]
     bounds = np.unique(np.quantile(positive, np.linspace(0, 1, CLASSES + 1))) if positive.size else np.array([0.0, 1.0])
     shades = max(len(bounds) - 1, 1)
@@ -77,7 +82,9 @@ def draw_matrix(
     right, bottom = plan.left + len(columns) * size, plan.top + len(rows) * size
     parts.append(path(f"M{plan.at(0, 0)}H{right:g}V{bottom:g}H{plan.left:g}Z", kind="frame", stroke=GRID))
     width = max(right + 16, 760.0)
-    key, end = _key([_short(float(bound), text) for bound in bounds], shades, bottom + 26, width, gone=bool(gone))
+    key, end = _key(
+        [_short(float(bound), text, wording) for bound in bounds], shades, bottom + 26, width, wording, gone=bool(gone)
+    )
     return svg([*parts, *key], width=width, height=end + 12, name=name)
 
 
@@ -85,8 +92,15 @@ def _labels(plan: _Plan, rows: Sequence[str], columns: Sequence[str], sides: tup
     """The names of both sides, of rows to the left and of columns above, turned."""
     small = "label small" if plan.size < 12 else "label"
     parts = [
-        words(plan.left, 14, f"{sides[1]} →", kind="tick"),
-        words(plan.left - 8, plan.top - 6, f"{sides[0]} ↓", anchor="end", kind="tick"),
+        words(plan.left, 14, f"{shortened(sides[1:], _WIDE)[0]} →", kind="tick", full=f"{sides[1]} →"),
+        words(
+            plan.left - 8,
+            plan.top - 6,
+            f"{shortened(sides[:1], plan.left - 24)[0]} ↓",
+            anchor="end",
+            kind="tick",
+            full=f"{sides[0]} ↓",
+        ),
     ]
     for at, (label, shown) in enumerate(zip(rows, shortened(rows, plan.left - 12), strict=True)):
         y = plan.top + (at + 0.5) * plan.size + 4
@@ -109,16 +123,19 @@ def _opacity(level: int, shades: int) -> float:
     return round(0.14 + 0.86 * level / shades, 2)
 
 
-def _short(value: float, text: Callable[[float], str]) -> str:
-    return number(float(f"{value:.3g}")) if abs(value) >= _LONG else text(value)
+def _short(value: float, text: Callable[[float], str], wording: Wording) -> str:
+    return wording.number(float(f"{value:.3g}")) if abs(value) >= _LONG else text(value)
 
 
-def _key(bounds: Sequence[str], shades: int, y: float, width: float, *, gone: bool) -> tuple[list[str], float]:
+def _key(
+    bounds: Sequence[str], shades: int, y: float, width: float, wording: Wording, *, gone: bool
+) -> tuple[list[str], float]:
     """What the shades stand for, in figures, and where that ends."""
-    texts = [f"{low} to {high}" if low != high else low for low, high in pairwise(bounds)] or [*bounds]
-    shapes = [(0.0, "zero or below"), *((_opacity(at, shades), text) for at, text in enumerate(texts, start=1))]
+    span, say = wording.say("{begin} to {end}"), wording.say
+    texts = [span.format(begin=low, end=high) if low != high else low for low, high in pairwise(bounds)] or [*bounds]
+    shapes = [(0.0, say("zero or below")), *((_opacity(at, shades), text) for at, text in enumerate(texts, start=1))]
     parts, x = [], 10.0
-    for opacity, text in [*shapes, *([(-1.0, "not published")] if gone else [])]:
+    for opacity, text in [*shapes, *([(-1.0, say("not published"))] if gone else [])]:
         if x > 10 and x + wide(text) + 40 > width:
             x, y = 10.0, y + 20
         square = f'x="{x:g}" y="{y - 11:g}" width="14" height="14"'
@@ -133,12 +150,14 @@ def _key(bounds: Sequence[str], shades: int, y: float, width: float, *, gone: bo
 
 
 MOST_BARS = 60
-MOST_WHISKERS = 3
+MOST_WHISKERS = 8
 """More bars side by side leave no room for the lines that show their uncertainty."""
 MOST_SIDE_BY_SIDE = 5
 """With more columns a matrix is easier to read than bars."""
 MOST_RANKS = 25
 MOST_SERIES = len(SERIES)
+MOST_UPRIGHT = 4
+"""More lines side by side leave no room for those that show their uncertainty."""
 _UNCERTAIN = "Lines through the bars show the uncertainty; ranks whose lines overlap may be the other way round."
 
 
@@ -162,17 +181,20 @@ def chart_of(view: View, question: ReaderQuestion, name: str, *, linked: bool = 
         kind = _suited(view, question)
     if kind == "none" or not np.isfinite(view.values[..., view.first]).any():
         return None
-    metric = view.metrics[view.first]
+    metric, say = view.metrics[view.first], question.say
     unit = "%" if view.percent and metric.additive else metric.unit
-    title = metric.label if not unit or unit.lower() == metric.label.lower() else f"{metric.label} ({unit})"
+    label = say.label(metric.label)
+    title = label if not unit or unit.lower() == metric.label.lower() else f"{label} ({say(unit)})"
     if kind == "lines":
-        return _lines(view, title, name) or _bars(view, title, name)
+        return _lines(view, title, name, question) or _bars(view, title, name, say)
     if kind == "map":
-        drawn = maps.draw(view, title=title, name=name, linked=linked, directed=question.directed)
-        return Chart(kind=kind, title=title, svg=drawn.svg, notes=drawn.notes) if drawn else _bars(view, title, name)
+        drawn = maps.draw(view, title=title, name=name, linked=linked, directed=question.directed, say=say)
+        return (
+            Chart(kind=kind, title=title, svg=drawn.svg, notes=drawn.notes) if drawn else _bars(view, title, name, say)
+        )
     if kind == "matrix":
-        return _matrix(view, title, name)
-    return _ranking(view, title, name) if kind == "ranking" else _bars(view, title, name)
+        return _matrix(view, title, name, say)
+    return _ranking(view, title, name, say) if kind == "ranking" else _bars(view, title, name, say)
 
 
 def _suited(view: View, question: ReaderQuestion) -> str:
@@ -203,23 +225,26 @@ def _bounds(view: View) -> tuple[Numbers, Numbers] | None:
     figures = view.values[..., view.first]
     if "low" in kinds and "high" in kinds:
         low, high = (view.values[..., kinds[end]] for end in ("low", "high"))
-    elif "error" in kinds:
-        errors = view.values[..., kinds["error"]]
-        low, high = figures - errors, figures + errors
     else:
-        return None
+        errors = absolute_error(view.metrics, view.values, view.first)
+        if errors is None:
+            return None
+        low, high = figures - errors, figures + errors
     return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
-def _bar(view: View, bounds: tuple[Numbers, Numbers] | None, row: int, column: int) -> Bar:
+def _bar(view: View, bounds: tuple[Numbers, Numbers] | None, row: int, column: int, say: Language) -> Bar:
     value = float(view.values[row, column, view.first])
     metric = view.metrics[view.first]
     low, high = (float(ends[row, column]) for ends in bounds) if bounds else (np.nan, np.nan)
-    text = format_figure(value, metric, percent=view.percent) if np.isfinite(value) else "not published"
+    text = say.figures(format_figure(value, metric, percent=view.percent))
+    if not np.isfinite(value):
+        unsure = view.remarks[row, column, view.first] in UNSURE
+        text = say("left out: too uncertain") if unsure else say("not published")
     return Bar(value, low, high, text)
 
 
-def _bars(view: View, title: str, name: str) -> Chart:
+def _bars(view: View, title: str, name: str, say: Language) -> Chart:
     """Bars for the rows, one for each column; totals are left out, because they dwarf the rest."""
     rows = _without_totals(view.order, view.row_totals().tolist())
     columns = _without_totals(range(view.values.shape[1]), view.column_totals().tolist())
@@ -229,10 +254,10 @@ def _bars(view: View, title: str, name: str) -> Chart:
     bounds = _bounds(view) if len(series) <= MOST_WHISKERS else None
     parts, shared = _told_apart([row_parts[row] or (title,) for row in kept])
     groups = [
-        Group(own, [_bar(view, bounds, row, column) for column in series], ", ".join(row_parts[row]) or title)
+        Group(own, [_bar(view, bounds, row, column, say) for column in series], ", ".join(row_parts[row]) or title)
         for own, row in zip(parts, kept, strict=True)
     ]
-    notes = _cut(len(kept), len(rows), "rows") + _cut(len(series), len(columns), "columns")
+    notes = _cut(len(kept), len(rows), "row", say) + _cut(len(series), len(columns), "column", say)
     names = [", ".join(column_parts[column]) for column in series] if len(columns) > 1 else []
     title = f"{title}: {shared}" if shared else title
     opened = [
@@ -241,12 +266,14 @@ def _bars(view: View, title: str, name: str) -> Chart:
         for one, bar in zip(names or [""], group.bars, strict=True)
         if bar.is_open
     ]
-    description = f"No limit to the error, or none that can be told: {'; '.join(opened)}." if opened else ""
-    drawn = draw_bars(groups, names, title=title, name=name, description=description)
-    return Chart(kind="bars", title=title, svg=drawn, notes=notes + _open(len(opened)))
+    untold = say("No limit to the error, or none that can be told: {figures}.", figures="; ".join(opened))
+    drawn = draw_bars(
+        groups, names, title=title, name=name, description=untold if opened else "", wording=_wording(say)
+    )
+    return Chart(kind="bars", title=title, svg=drawn, notes=notes + _open(len(opened), say))
 
 
-def _ranking(view: View, title: str, name: str) -> Chart:
+def _ranking(view: View, title: str, name: str, say: Language) -> Chart:
     """The largest figures of the whole table, with their ranks."""
     rows = _without_totals(ranked(view), view.row_totals().tolist())
     columns = _without_totals(range(view.values.shape[1]), view.column_totals().tolist())
@@ -257,15 +284,15 @@ def _ranking(view: View, title: str, name: str) -> Chart:
     full = [(*row_parts[row], *column_parts[column]) for row, column in shown]
     parts, shared = _told_apart(full)
     groups = [
-        Group(own, [_bar(view, bounds, *place)], f"{rank}. {', '.join(every)}", f"{rank}. ")
+        Group(own, [_bar(view, bounds, *place, say)], f"{rank}. {', '.join(every)}", f"{rank}. ")
         for rank, (own, every, place) in enumerate(zip(parts, full, shown, strict=True), start=1)
     ]
-    notes = _cut(len(groups), len(places), "figures") + ((_UNCERTAIN,) if bounds else ())
+    notes = _cut(len(groups), len(places), "figure", say) + ((say(_UNCERTAIN),) if bounds else ())
     title = f"{title}: {shared}" if shared else title
-    description = "; ".join(f"{group.full}: {_read_out(group.bars[0])}" for group in groups)
-    drawn = draw_bars(groups, [], title=title, name=name, description=description)
+    description = "; ".join(f"{group.full}: {_read_out(group.bars[0], say)}" for group in groups)
+    drawn = draw_bars(groups, [], title=title, name=name, description=description, wording=_wording(say))
     opened = sum(group.bars[0].is_open for group in groups)
-    return Chart(kind="ranking", title=title, svg=drawn, notes=notes + _open(opened))
+    return Chart(kind="ranking", title=title, svg=drawn, notes=notes + _open(opened, say))
 
 
 def _told_apart(labels: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], str]:
@@ -277,16 +304,22 @@ def _told_apart(labels: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], s
     return differing, ", ".join(text for text, shared in zip(labels[0], same, strict=True) if shared)
 
 
-def _read_out(bar: Bar) -> str:
+def _read_out(bar: Bar, say: Language) -> str:
     """A figure, and whether its error can be told."""
-    return f"{bar.text}, no limit to the error" if bar.is_open else bar.text
+    return say("{figure}, no limit to the error", figure=bar.text) if bar.is_open else bar.text
 
 
-def _open(count: int) -> tuple[str, ...]:
-    return (f"{OPEN} There {'is one' if count == 1 else f'are {count}'}.",) if count else ()
+def _open(count: int, say: Language) -> tuple[str, ...]:
+    many = say("There is one.") if count == 1 else say("There are {count}.", count=count)
+    return (f"{say(OPEN)} {many}",) if count else ()
 
 
-def _lines(view: View, title: str, name: str) -> Chart | None:
+def _wording(say: Language) -> Wording:
+    """The language of a reader for drawings."""
+    return Wording(say=say, figures=say.figures)
+
+
+def _lines(view: View, title: str, name: str, question: ReaderQuestion) -> Chart | None:
     """Lines over time for the other variables; None where time is not among rows and columns."""
     edges = (*view.rows, *view.columns)
     time = next((at for at, edge in enumerate(edges) if edge.time and len(edge.texts) > 1), None)
@@ -300,12 +333,19 @@ def _lines(view: View, title: str, name: str) -> Chart | None:
     heights = np.nanmax(np.where(np.isfinite(figures), np.abs(figures), -1.0), axis=1)
     highest = np.argsort(-heights, kind="stable")[:MOST_SERIES]
     series = [(names[at] or title, figures[at].tolist()) for at in sorted(highest.tolist()) if heights[at] >= 0]
-    drawn = draw_lines(series, edges[time].texts, title=title, name=name)
-    notes = (f"The chart shows the {len(series)} highest of {len(names):,} lines.",) if len(series) < len(names) else ()
+    say, bounds = question.say, _bounds(view) if len(series) <= MOST_UPRIGHT else None
+    ends: list[list[tuple[float, float]]] = []
+    if bounds:
+        low, high = (np.moveaxis(end.reshape(shape), time, -1).reshape(-1, shape[time]) for end in bounds)
+        kept = [at for at in sorted(highest.tolist()) if heights[at] >= 0]
+        ends = [list(zip(low[at].tolist(), high[at].tolist(), strict=True)) for at in kept]
+    drawn = draw_lines(series, edges[time].texts, title=title, name=name, ends=ends, wording=_wording(say))
+    text = say("The chart shows the {shown} highest of {all} lines.", shown=len(series), all=say.number(len(names)))
+    notes = (text,) if len(series) < len(names) else ()
     return Chart(kind="lines", title=title, svg=drawn, notes=notes)
 
 
-def _matrix(view: View, title: str, name: str) -> Chart:
+def _matrix(view: View, title: str, name: str, say: Language) -> Chart:
     """A square for every row and column, the darker the larger the figure."""
     rows = _without_totals(view.order, view.row_totals().tolist())
     columns = _without_totals(range(view.values.shape[1]), view.column_totals().tolist())
@@ -317,9 +357,10 @@ def _matrix(view: View, title: str, name: str) -> Chart:
         [column_texts[column] for column in shown_columns],
         sides=(", ".join(edge.label for edge in view.rows), ", ".join(edge.label for edge in view.columns)),
         name=name,
-        text=lambda value: format_figure(value, view.metrics[view.first], percent=view.percent),
+        text=lambda value: say.figures(format_figure(value, view.metrics[view.first], percent=view.percent)),
+        wording=_wording(say),
     )
-    notes = _cut(len(shown_rows), len(rows), "rows") + _cut(len(shown_columns), len(columns), "columns")
+    notes = _cut(len(shown_rows), len(rows), "row", say) + _cut(len(shown_columns), len(columns), "column", say)
     return Chart(kind="matrix", title=title, svg=drawn, notes=notes)
 
 
@@ -328,5 +369,6 @@ def _without_totals(places: object, totals: list[bool]) -> list[int]:
     return [place for place in every if not totals[place]] or every
 
 
-def _cut(shown: int, there: int, what: str) -> tuple[str, ...]:
-    return (f"The chart shows {shown:,} of {there:,} {what}.",) if shown < there else ()
+def _cut(shown: int, there: int, what: str, say: Language) -> tuple[str, ...]:
+    text = say("The chart shows {shown} of {all}.", shown=say.number(shown), all=say.count(there, what))
+    return (text,) if shown < there else ()

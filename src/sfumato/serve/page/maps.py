@@ -23,10 +23,14 @@ from sfumato.charts.maps import (
     draw_flows,
     draw_map,
 )
+from sfumato.charts.svg import Wording
 from sfumato.geography.project import Projected
-from sfumato.serve.core.status import REMARKS
-from sfumato.serve.page.sheet import format_figure, shown_part
-from sfumato.serve.page.view import Edge, Numbers, View
+from sfumato.serve.core.status import REMARKS, Remark
+from sfumato.serve.page.figures import format_figure
+from sfumato.serve.page.language import ENGLISH, Language
+from sfumato.serve.page.rating import Numbers
+from sfumato.serve.page.sheet import shown_part
+from sfumato.serve.page.view import Edge, View
 
 MOST_PANELS = 6
 FEWEST_AREAS = 2
@@ -46,12 +50,12 @@ def suits_map(view: View) -> bool:
     return found is not None and (found.destination is not None or found.others <= found.most_panels)
 
 
-def draw(view: View, *, title: str, name: str, linked: bool, directed: bool) -> Drawn | None:
+def draw(view: View, *, title: str, name: str, linked: bool, directed: bool, say: Language = ENGLISH) -> Drawn | None:
     """The map of a view, of its first figure; None where none of its variables is on a map."""
     found = Mapped.of(view)
     if found is None:
         return None
-    mapped = replace(found, linked=linked)
+    mapped = replace(found, linked=linked, say=say)
     return mapped.flows(title, name, directed=directed) if mapped.destination is not None else mapped.areas(title, name)
 
 
@@ -65,6 +69,7 @@ class Mapped:
     destination: int | None = None
     """Of the other end of flows."""
     linked: bool = True
+    say: Language = ENGLISH
 
     @classmethod
     def of(cls, view: View) -> "Mapped | None":
@@ -122,8 +127,8 @@ class Mapped:
     @cached_property
     def _lines(self) -> dict[int, int]:
         """Where rows stand in the table, as far as they are shown."""
-        tall, _ = shown_part(self.view)
-        return {row: line for line, row in enumerate(self.view.order[:tall])}
+        part = shown_part(self.view)
+        return {row: line for line, row in enumerate(self.view.order[part.top : part.bottom])}
 
     def _cell(self, places: Sequence[int]) -> tuple[int, int]:
         rows = len(self.view.rows)
@@ -138,15 +143,19 @@ class Mapped:
         value, said = float(view.values[row, column, view.first]), REMARKS[int(view.remarks[row, column, view.first])]
         metric = view.metrics[view.first]
         if not isfinite(value):
-            return value, SURE, said.text or "not published"
-        text = format_figure(value, metric, percent=view.percent) + ("%" if view.percent and metric.additive else "")
+            return value, SURE, self._said(said) or self.say("not published")
+        text = self._written(value) + ("%" if view.percent and metric.additive else "")
         about = {one.kind: at for at, one in enumerate(view.metrics) if one.about == metric.code}
-        for kind, words in (("rse", "relative error {}%"), ("error", "error {}")):
+        for kind, words in (("rse", "relative error {error}%"), ("error", "error {error}")):
             if kind in about and isfinite(error := float(view.values[row, column, about[kind]])):
-                text += ", " + words.format(format_figure(error, view.metrics[about[kind]], percent=view.percent))
+                written = self.say.figures(format_figure(error, view.metrics[about[kind]], percent=view.percent))
+                text += ", " + self.say(words, error=written)
                 break
-        remarked = f"{text}; {said.text}" if said.text else text
+        remarked = f"{text}; {self._said(said)}" if said.text else text
         return value, max(said.mark, CAUTION if said.symbol else SURE), remarked
+
+    def _said(self, remark: Remark) -> str:
+        return ", ".join(self.say(part.text) for part in remark.parts)
 
     def link(self, places: Sequence[int]) -> str:
         """The head of the row that has a combination, or that of its column where the map is of columns."""
@@ -155,7 +164,8 @@ class Mapped:
             return ""
         if min(self.ends) < len(self.view.rows):
             return f"r{len(self.view.rows) - 1}-{self._lines[row]}" if row in self._lines else ""
-        return f"c{len(self.view.columns) - 1}-{column}" if column < shown_part(self.view)[1] else ""
+        part = shown_part(self.view)
+        return f"c{len(self.view.columns) - 1}-{column}" if part.left <= column < part.right else ""
 
     def at(self, places: Sequence[int], *chosen: int) -> list[int]:
         """A combination with other codes of the variables on the map."""
@@ -178,8 +188,16 @@ class Mapped:
                 areas |= {code: area for code in edge.members[entry] if code in self.geography.boxes}
             panels.append(MapPanel(texts, areas))
         lost = [edge.texts[at] for at in kept if not any(code in self.geography.boxes for code in edge.members[at])]
-        notes = (*self._summary(panels), *_lost(lost), *self._cut())
-        svg = draw_map(self.geography, panels, title=title, name=name, description=" ".join(notes), text=self._written)
+        notes = (*self._summary(panels), *self._lost(lost), *self._cut())
+        svg = draw_map(
+            self.geography,
+            panels,
+            title=title,
+            name=name,
+            description=" ".join(notes),
+            text=self._written,
+            wording=self._wording,
+        )
         return Drawn(svg, notes)
 
     def _in_order(self, edge: Edge) -> list[int]:
@@ -189,24 +207,39 @@ class Mapped:
         return [row for row in self.view.order if row != edge.total]
 
     def _written(self, value: float) -> str:
-        return format_figure(value, self.view.metrics[self.view.first], percent=self.view.percent)
+        return self.say.figures(format_figure(value, self.view.metrics[self.view.first], percent=self.view.percent))
+
+    @property
+    def _wording(self) -> Wording:
+        return Wording(say=self.say, figures=self.say.figures)
 
     def _summary(self, panels: Sequence[MapPanel]) -> Iterator[str]:
         """The highest and the lowest area, and how many are hatched, in words."""
         known = [area for area in panels[0].areas.values() if isfinite(area.value)]
         if len(panels) == 1 and known:
             high, low = max(known, key=lambda area: area.value), min(known, key=lambda area: area.value)
-            yield f"Highest: {_first(high.text)}. Lowest: {_first(low.text)}."
+            yield self.say("Highest: {high}. Lowest: {low}.", high=_first(high.text), low=_first(low.text))
         every = [area for panel in panels for area in panel.areas.values()]
         hatched = sum(area.mark > SURE and isfinite(area.value) for area in every)
         if hatched:
-            yield f"{hatched:,} of {len(every):,} areas are hatched: uncertain figures, as marked in the table."
+            yield self.say(
+                "{hatched} of {all} areas are hatched: uncertain figures, as marked in the table.",
+                hatched=self.say.number(hatched),
+                all=self.say.number(len(every)),
+            )
+
+    def _lost(self, names: Sequence[str]) -> Iterator[str]:
+        if names:
+            more = len(names) - _LISTED
+            also = self.say(" and {count} more", count=self.say.number(more)) if more > 0 else ""
+            yield self.say("Not on the map: {areas}.", areas=f"{', '.join(names[:_LISTED])}{also}")
 
     def _cut(self) -> Iterator[str]:
         if self.others > self.most_panels:
-            yield (
-                f"The chart shows {self.most_panels} of {self.others:,} maps: make the other variables filters to go "
-                "through them one by one."
+            yield self.say(
+                "The chart shows {shown} of {all} maps: make the other variables filters to see them one by one.",
+                shown=self.most_panels,
+                all=self.say.number(self.others),
             )
 
     # Flows.
@@ -237,6 +270,7 @@ class Mapped:
             name=name,
             description=" ".join(notes),
             text=self._written,
+            wording=self._wording,
         )
         return Drawn(svg, tuple(notes))
 
@@ -259,21 +293,28 @@ class Mapped:
         origins, destinations = (self.edges[at] for at in self.ends)
         here, there = origins.members[origin][0], destinations.members[destination][0]
         names = origins.texts[origin], destinations.texts[destination]
-        ends = f"Within {names[0]}" if here == there else f"{names[0]} {'to' if directed else 'and'} {names[1]}"
+        between = "{begin} to {end}" if directed else "{begin} and {end}"
+        ends = (
+            self.say("Within {area}", area=names[0])
+            if here == there
+            else self.say(between, begin=names[0], end=names[1])
+        )
         chosen = self.at(places, origin, destination)
         value, _, said = self.figure(chosen)
         return Flow(here, there, value, f"{ends}: {said}", self.link(chosen))
 
     def _told(self, between: Sequence[Flow], within: Sequence[Flow], texts: str, count: int) -> Iterator[str]:
         if texts:
-            yield f"Shown: {texts}."
+            yield self.say("Shown: {what}.", what=texts)
         if between:
             first = "; ".join(_first(flow.text) for flow in between[:3])
-            yield f"Largest: {first}."
+            yield self.say("Largest: {flows}.", flows=first)
         if len(between) < count:
-            yield f"Lines are the {len(between)} largest of {count:,} flows."
+            yield self.say(
+                "Lines are the {shown} largest of {all} flows.", shown=len(between), all=self.say.number(count)
+            )
         if within:
-            yield "Circles are what stays within an area, on a scale of their own."
+            yield self.say("Circles are what stays within an area, on a scale of their own.")
 
 
 def _codes(edge: Edge) -> NDArray[np.str_]:
@@ -290,9 +331,3 @@ def _first(text: str) -> str:
     """
     name, _, figure = text.rpartition(": ")
     return f"{name}: {re.split('[;,] ', figure)[0]}"
-
-
-def _lost(names: Sequence[str]) -> Iterator[str]:
-    if names:
-        more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
-        yield f"Not on the map: {', '.join(names[:_LISTED])}{more}."

@@ -38,10 +38,11 @@ def router(context: ServerContext) -> APIRouter:
     async def reference(request: Request) -> Response:
         """All operations, by interface."""
         user = reader(context, request)
-        key = (REFERENCE, role_of(user))
+        shown = site(context, user, request)
+        key = (REFERENCE, role_of(user), shown.say.code, shown.chosen)
         kept = context.cache.get(key)
         if kept is None:
-            content = template.render(groups=groups(request.app.openapi()), site=site(context, user)).encode()
+            content = template.render(groups=groups(request.app.openapi()), site=shown).encode()
             kept = for_everybody(context, Rendered.of(content, media_type=HTML))
             context.keep(key, kept, 0)
         return kept.respond(request)

@@ -1,29 +1,45 @@
 """The addresses of the page, its templates, and the files that pages need."""
 
-import re
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
-from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.context import Rendered, ServerContext, write_answer
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found, refusing
+from sfumato.serve.core.http import HEADERS
 from sfumato.serve.core.model import grouped
+from sfumato.serve.core.published_files import file_named
 from sfumato.serve.core.selection import valueset
-from sfumato.serve.core.users import User
+from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats.layout import Options
 from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
-from sfumato.serve.page.question import ReaderQuestion, read
-from sfumato.serve.page.site import for_everybody, reader, role_of, site
-from sfumato.serve.page.table_page import FILTERS, MOST_LISTED, TablePage, listing, matching, page_title
+from sfumato.serve.page.language import Language, language_of
+from sfumato.serve.page.question import ReaderQuestion
+from sfumato.serve.page.reading import read
+from sfumato.serve.page.search import index_of_tables, matching
+from sfumato.serve.page.site import Site, for_everybody, in_language, reader, role_of, site
+from sfumato.serve.page.table_page import (
+    FILTERS,
+    MOST_LISTED,
+    Listing,
+    TablePage,
+    files_to_take,
+    listing,
+    page_title,
+)
 from sfumato.serve.page.view import view_of
 
 T = TypeVar("T")
-_HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
+MOST_FIND = 200
+"""Letters of a search among codes."""
 
 
 def router(context: ServerContext) -> APIRouter:
@@ -36,6 +52,11 @@ def router(context: ServerContext) -> APIRouter:
         ("/tables/{id}", pages.table),
         ("/tables/{id}/chart.svg", pages.chart),
         ("/tables/{id}/codes", pages.codes),
+        ("/tables/{id}/data", pages.data),
+        ("/tables/{id}/version", pages.version),
+        ("/embed/{id}", pages.embed),
+        ("/tables/{id}/files", pages.files),
+        ("/tables/{id}/files/{name:path}", pages.file),
         ("/static/{version}/{name}", pages.static),
     ):
         api.add_api_route(path, handler, response_class=Response)
@@ -53,41 +74,40 @@ class Pages:
     async def start(self, request: Request) -> Response:
         """The list of tables."""
         user = reader(self.context, request)
-        key = ("start", role_of(user), request.scope["query_string"])
-        kept = self.context.cache.get(key)
-        if kept is None:
-            found = listing(self.context.catalogue, dict(request.query_params))
-            total = len(self.context.catalogue)
-            kept = self._render("start.html", user, found=found, filters=FILTERS, total=total)
-            self.context.keep(key, kept, len(request.scope["query_string"]))
-        return kept.respond(request)
+        shown = site(self.context, user, request)
+        key = ("start", role_of(user), shown.say.code, request.scope["query_string"])
+
+        def write() -> Rendered:
+            found, total = self._listing(request, shown), len(self.context.catalogue)
+            content = self.templates.get_template("start.html").render(
+                found=found, filters=FILTERS, total=total, site=shown
+            )
+            return for_everybody(self.context, Rendered.of(content.encode(), media_type=HTML))
+
+        return (await self._kept(write, request, key)).respond(request)
 
     async def table(self, id: str, request: Request) -> Response:  # noqa: A002
         """A table; a form that was sent is answered with the address of what it asks for."""
-        base, user = _base(self.context, request), reader(self.context, request)
-        key = ("page", id, base, role_of(user), request.scope["query_string"])
-        kept = self.context.cache.get(key)
-        if kept is not None:
-            return kept.respond(request)
-        asked = request.query_params.multi_items()
-        pages = TablePage(context=self.context, templates=self.templates, site=site(self.context, user))
+        base, user = self.context.address(request), reader(self.context, request)
+        shown = site(self.context, user, request)
+        pages = TablePage(context=self.context, templates=self.templates, site=shown)
+        asked = [pair for pair in request.query_params.multi_items() if pair[0] != "lang"]
         sent = "form" in request.query_params
 
         def write() -> Rendered | Response:
-            question = read(self.context.catalogue[id], asked)
+            question = self._question(id, asked, shown.say)
             try:
                 if sent and not question.finds:
                     question.selection()
-                    return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
+                    return RedirectResponse(shown.to(f"/tables/{question.table.id}", question.query()), status_code=303)
                 with refusing():
-                    page = pages.write(question, base)
+                    return pages.write(question, base)
             except RefusedError as error:
                 return _unkept(pages.refuse(question, error, asked, base), error.status)
-            self.context.keep(key, page, len(request.scope["query_string"]))
-            return page
 
         try:
-            found = await self._in_turn(write, request, key)
+            key = ("page", id, base, role_of(user), shown.say.code, request.scope["query_string"])
+            found = await self._kept(write, request, key)
         except RefusedError as error:
             page: Response = request.app.state.error_page(request, error.status, str(error), {}, error)
             return page
@@ -95,13 +115,17 @@ class Pages:
 
     async def chart(self, id: str, request: Request) -> Response:  # noqa: A002
         """The chart of a question by itself, to be kept or put into a report."""
-        table, asked = self.context.catalogue[id], request.query_params.multi_items()
-        key = ("chart", table.id, request.scope["query_string"])
-        return (await self._in_turn(lambda: _chart(self.context, read(table, asked)), request, key)).respond(request)
+        asked, say = request.query_params.multi_items(), language_of(request)
+
+        def write() -> Rendered:
+            return in_language(drawn_chart(self.context, self._question(id, asked, say)))
+
+        return (await self._in_turn(write, request, _key("chart", id, say, request))).respond(request)
 
     async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
         """Boxes for the codes of a variable that have some words, for lists too long to be written out."""
-        table = self.context.catalogue[id]
+        say = language_of(request)
+        table = self.context.catalogue[id].in_language(say.code)
         name = request.query_params.get("variable", "")
         axis = table.by_name.get(name.lower(), len(table.dimensions))
         if axis == len(table.dimensions):
@@ -109,11 +133,72 @@ class Pages:
         dimension, listed = table.dimensions[axis], request.query_params.get("codelist", "")
         if listed not in ("", valueset(table, dimension)):
             dimension = grouped(dimension, listed)
-        places = matching(dimension, request.query_params.get("find", ""))
-        given = {"dimension": dimension, "places": places[:MOST_LISTED], "found": len(places)}
-        return Rendered.of(self.templates.get_template("codes.html").render(given).encode(), media_type=HTML).respond(
-            request
+        find = request.query_params.get("find", "")[:MOST_FIND]
+
+        def write() -> Rendered:
+            found, near = matching(dimension, find)
+            places = [place for place in found if dimension.codes[place] != dimension.total]
+            given = {"dimension": dimension, "places": places[:MOST_LISTED], "found": len(places), "near": near}
+            content = self.templates.get_template("codes.html").render(given, say=say).encode()
+            return in_language(Rendered.of(content, media_type=HTML))
+
+        return (await self._in_turn(write, request, _key("codes", id, say, request))).respond(request)
+
+    async def data(self, id: str, request: Request) -> Response:  # noqa: A002
+        """The figures of a question in a format, where programs cannot ask for them: with groups of a reader."""
+        asked, say = request.query_params.multi_items(), language_of(request)
+
+        def write() -> Rendered:
+            question = self._question(id, [pair for pair in asked if pair[0] not in OF_FORMAT], say)
+            return in_language(written_data(self.context, question, dict(asked)))
+
+        return (await self.context.work(write, request.scope, _key("data", id, say, request))).respond(request)
+
+    async def embed(self, id: str, request: Request) -> Response:  # noqa: A002
+        """A table for a frame of a site that the office has named."""
+        sites = self.context.settings.embed
+        if not sites:
+            raise not_found("frame", "none", "ask the office to name your site with `sfumato serve --embed`")
+        asked, base = request.query_params.multi_items(), self.context.address(request)
+        shown = site(self.context, None, request)
+        pages = TablePage(context=self.context, templates=self.templates, site=shown)
+        policy = HEADERS["Content-Security-Policy"].replace(
+            "frame-ancestors 'none'", f"frame-ancestors {' '.join(sites)}"
         )
+
+        def write() -> Rendered:
+            page = in_language(pages.embed(self._question(id, asked, shown.say), base))
+            return replace(page, headers={**page.headers, "Content-Security-Policy": policy})
+
+        key = (base, *_key("embed", id, shown.say, request))
+        return (await self._kept(write, request, key)).respond(request)
+
+    async def version(self, id: str, request: Request) -> Response:  # noqa: A002
+        """Which version of a table is served now: open pages ask, and say when they are out of date."""
+        body = json.dumps({"version": self.context.catalogue[id].digest[:16]}).encode()
+        kept = Rendered.of(body, media_type="application/json")
+        return Rendered(body=body, headers={**kept.headers, "Cache-Control": "no-cache"}).respond(request)
+
+    async def files(self, id: str, request: Request) -> Response:  # noqa: A002
+        """The published files that have all of a table: for programs a list with sizes and digests."""
+        url = self.context.settings.url
+        listed = [
+            {"name": one.name, "address": f"{url}{one.address}", "bytes": one.bytes, "sha256": one.digest}
+            for one in files_to_take(self.context.catalogue[id])
+        ]
+        return Rendered.of(json.dumps({"files": listed}).encode(), media_type="application/json").respond(request)
+
+    async def file(self, id: str, name: str, request: Request) -> Response:  # noqa: A002
+        """One of them, checked against the manifest before it is sent."""
+        found = file_named(self.context.catalogue[id].files, name)
+
+        def checked() -> Path:
+            with refusing():
+                return found.checked()
+
+        path = await self._in_turn(checked, request, ("file", id, name))
+        headers = {"Cache-Control": "public, max-age=300", "ETag": f'"{found.digest}"'}
+        return FileResponse(path, filename=f"{id}-{path.name}", headers=headers)
 
     async def static(self, version: str, name: str, request: Request) -> Response:
         """A file that pages need."""
@@ -122,14 +207,56 @@ class Pages:
             raise not_found("file", name, "load the page again")
         return found.respond(request)
 
+    def _question(self, id: str, asked: Sequence[tuple[str, str]], say: Language) -> ReaderQuestion:  # noqa: A002
+        """What an address asks for; the first look at a table may need figures of it."""
+        return read(self.context.catalogue[id].in_language(say.code), asked, say)
+
+    async def _kept(self, write: Callable[[], T], request: Request, key: Hashable) -> T | Rendered:
+        """The page that was kept under a key, which names all that it depends on; else it is written, and kept."""
+        kept = self.context.cache.get(key)
+        if kept is not None:
+            return kept
+
+        def write_and_keep() -> T:
+            page = write()
+            if isinstance(page, Rendered):
+                self.context.keep(key, page, len(request.scope["query_string"]))
+            return page
+
+        return await self._in_turn(write_and_keep, request, key)
+
     async def _in_turn(self, write: Callable[[], T], request: Request, key: Hashable) -> T:
-        """Written in a thread, once for all who ask for the same; also the first look at a table may need figures."""
+        """Written in a thread, once for all who ask for the same."""
         client, question = self.context.client(request.scope), self.context.question(key)
         return await self.context.worker_queue.page(write, client=client, question=question)
 
-    def _render(self, template: str, user: User | None, **given: Any) -> Rendered:
-        content = self.templates.get_template(template).render(given, site=site(self.context, user)).encode()
-        return for_everybody(self.context, Rendered.of(content, media_type=HTML))
+    def _listing(self, request: Request, shown: Site) -> Listing:
+        """The tables that were asked for; the words of all are looked up once for an edition."""
+        edition = self.context.editions.current
+        index = edition.made.get("words")
+        if index is None:
+            index = edition.made["words"] = index_of_tables(edition.catalogue)
+        return listing(edition.catalogue, dict(request.query_params), index, shown.say)
+
+
+def _key(what: str, id: str, say: Language, request: Request) -> tuple[Hashable, ...]:  # noqa: A002
+    """What an answer about a table depends on that is in the language of the reader, whoever that is."""
+    return (what, id, say.code, request.scope["query_string"])
+
+
+OF_FORMAT = ("outputFormat", "outputFormatParams")
+
+
+def written_data(context: ServerContext, question: ReaderQuestion, asked: Mapping[str, str]) -> Rendered:
+    """The figures of a question in the format that an address names, laid out as the page is."""
+    selection, name = question.selection(), asked.get("outputFormat", "csv")
+    context.refuse_large(selection, question.table)
+    if name not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise RefusedError("outputFormat", expected=f"one of {known}", found=name, do="choose one of them")
+    words = [word for word in asked.get("outputFormatParams", "").split(",") if word]
+    options = Options.read(words, source=context.settings.source, license=context.settings.license)
+    return write_answer(question.table, selection, name, replace(options, linked=False))
 
 
 def _unkept(page: Rendered, status: int) -> Response:
@@ -137,9 +264,10 @@ def _unkept(page: Rendered, status: int) -> Response:
     return Response(page.body, status_code=status, media_type=HTML, headers={"Cache-Control": "no-store"})
 
 
-def _chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
+def drawn_chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
+    """The chart of a question as a file."""
     selection = question.selection()
-    context.refuse_large(selection)
+    context.refuse_large(selection, question.table)
     view = view_of(question, selection)
     drawn = chart_of(view, question, name=page_title(view, question), linked=False)
     if drawn is None:
@@ -147,11 +275,3 @@ def _chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
     disposition = f'attachment; filename="{question.table.id}.svg"'
     about = AuditedQuery.of(question.table, selection)
     return Rendered.of(drawn.svg.encode(), media_type="image/svg+xml", disposition=disposition, query=about)
-
-
-def _base(context: ServerContext, request: Request) -> str:
-    """The address of the server as readers write it: what the office set, or else what the browser asked for."""
-    if context.settings.url:
-        return context.settings.url
-    host = request.headers.get("host", "")
-    return f"{request.url.scheme}://{host}" if _HOST.fullmatch(host) else ""

@@ -1,9 +1,10 @@
 """The head of every page, and the pages for signing in and for what goes wrong."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +16,7 @@ from sfumato.serve.core.access import PRIVATE, SESSION_SECONDS, SIGN_IN, local
 from sfumato.serve.core.errors import shortened
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.page.assets import HTML, Assets, make_templates
+from sfumato.serve.page.language import Language, chosen_language, language_of, languages
 
 # Where the head of every page leads: to all tables, and as far as the reader's role allows to what is not public.
 
@@ -27,19 +29,33 @@ class Link(NamedTuple):
 
     address: str
     text: str
+    code: str = ""
+    """The language of the text, where it is another one."""
 
 
-class Site(NamedTuple):
-    """What the head of a page offers somebody."""
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What the head of a page offers somebody, and in which language."""
 
     links: tuple[Link, ...]
+    languages: tuple[Link, ...]
+    """The same page in other languages."""
     live: bool
     """Whether the server answers ad-hoc questions."""
     user: bool
     """Whether somebody is signed in, who may want to sign out."""
+    say: Language
+    chosen: str = ""
+    """The language that the address names; links keep it."""
+
+    def to(self, path: str, query: str = "") -> str:
+        """The address of another page, in the same language."""
+        more = "&".join(filter(None, (query, f"lang={self.chosen}" if self.chosen else "")))
+        path, mark, part = path.partition("#")
+        return f"{path}{('&' if '?' in path else '?') + more if more else ''}{mark}{part}"
 
 
-def site(context: ServerContext, user: User | None) -> Site:
+def site(context: ServerContext, user: User | None, request: Request) -> Site:
     """What somebody may open; who is not signed in is led to signing in, where there is anything to sign in for."""
     found = [Link("/", "All tables")]
     if context.live and user is None:
@@ -47,7 +63,22 @@ def site(context: ServerContext, user: User | None) -> Site:
     elif context.live and user is not None:
         may = ((Role.analyst, Link(LIVE, "Ad-hoc tables")), (Role.steward, Link(STEWARD, "Steward")))
         found += [link for role, link in may if user.may(role)]
-    return Site(links=tuple(found), live=context.live, user=context.live and user is not None)
+    say = language_of(request)
+    return Site(
+        links=tuple(found),
+        languages=tuple(_languages(request, say)) if request.method == "GET" else (),
+        live=context.live,
+        user=context.live and user is not None,
+        say=say,
+        chosen=chosen_language(request),
+    )
+
+
+def _languages(request: Request, now: Language) -> Iterator[Link]:
+    asked = [pair for pair in request.query_params.multi_items() if pair[0] != "lang"]
+    for code, language in languages().items():
+        if language is not now:
+            yield Link(f"{request.url.path}?{urlencode([*asked, ('lang', code)])}", language.name, code)
 
 
 def reader(context: ServerContext, request: Request) -> User | None:
@@ -63,12 +94,15 @@ def role_of(user: User | None) -> str:
     return "" if user is None else user.role.value
 
 
+def in_language(page: Rendered) -> Rendered:
+    """An answer that may be kept on the way, for readers of its language."""
+    return replace(page, headers={**page.headers, "Vary": "Accept-Language"})
+
+
 def for_everybody(context: ServerContext, page: Rendered) -> Rendered:
-    """A page that may be kept on the way, unless who is signed in sees other links."""
-    if not context.live:
-        return page
-    headers = {**page.headers, "Vary": "Authorization, Cookie"}
-    return Rendered(body=page.body, headers=headers, query=page.query)
+    """A page that may be kept on the way, for readers of its language who see the same links."""
+    signed = ", Authorization, Cookie" if context.live else ""
+    return replace(page, headers={**page.headers, "Vary": f"Accept-Language{signed}"})
 
 
 SIGN_OUT = "/sign-out"
@@ -85,7 +119,13 @@ def router(context: ServerContext) -> APIRouter:
         request.scope[PRIVATE] = True
         there = local(request.query_params.get("next", "/"))
         user = access.user(request.scope)
-        about = {"user": user, "next": there, "refused": False, "sign_out": SIGN_OUT, "site": site(context, user)}
+        about = {
+            "user": user,
+            "next": there,
+            "refused": False,
+            "sign_out": SIGN_OUT,
+            "site": site(context, user, request),
+        }
         return Response(template.render(about | given), status, media_type=HTML)
 
     @api.get(SIGN_IN)
@@ -165,14 +205,15 @@ def error_page(context: ServerContext) -> Writer:
         request: Request, status: int, words: str, headers: Mapping[str, str], error: SfumatoError | None
     ) -> Response:
         """The page of a problem: of an error, or else the words that programs get."""
+        shown = site(context, reader(context, request), request)
         if words == HTTPStatus.NOT_FOUND.phrase:
-            words = f"Nothing has the address {shortened(request.url.path)}"
+            words = shown.say("Nothing has the address {address}", address=shortened(request.url.path))
         content = template.render(
             title=_TITLES.get(HTTPStatus(status), _OTHERS),
             fault=error,
             words=words,
             sign_in=context.live and status == HTTPStatus.UNAUTHORIZED,
-            site=site(context, reader(context, request)),
+            site=shown,
         )
         return Response(content, status, headers={"Cache-Control": "no-store", **headers}, media_type=HTML)
 

@@ -1,27 +1,46 @@
 """The page of a table, and the list of tables: forms with what was asked, answers in every way."""
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment
 
 from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.audit import AuditedQuery
+from sfumato.serve.core.compared import others_to_compare
 from sfumato.serve.core.errors import RefusedError, shortened
 from sfumato.serve.core.model import ServedDimension, ServedTable
 from sfumato.serve.core.selection import places_of, valueset
 from sfumato.serve.dcat.catalogue import schema_org
-from sfumato.serve.page.assets import HTML, count
+from sfumato.serve.formats.json_stat import BASE
+from sfumato.serve.page.assets import HTML
+from sfumato.serve.page.changes import CHANGES
 from sfumato.serve.page.charts import chart_of
-from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, ReaderQuestion, Variable, spell_codes
-from sfumato.serve.page.sheet import MOST_SHOWN, sheet_of
+from sfumato.serve.page.language import ENGLISH, Language
+from sfumato.serve.page.own_groups import OWN
+from sfumato.serve.page.question import (
+    ALL,
+    CHARTS,
+    DIGITS,
+    ERRORS,
+    ORDERS,
+    PERCENTAGES,
+    UNITS,
+    UNSURE,
+    ReaderQuestion,
+    Variable,
+    spell_codes,
+)
+from sfumato.serve.page.search import WordIndex, labels_above, matching, words_in
+from sfumato.serve.page.sheet import sheet_of
 from sfumato.serve.page.site import Site, for_everybody
-from sfumato.serve.page.snippets import data_address, snippets
+from sfumato.serve.page.snippets import snippets
 from sfumato.serve.page.view import View, view_of
-from sfumato.serve.pxweb.listing import search
 
 # The codes of a variable as the form offers them: boxes to tick, searched where there are very many.
 
@@ -58,6 +77,8 @@ class Choices:
     lists: tuple[Listed, ...]
     """The lists to choose from, where there are several: single codes first."""
     codes: tuple[Choice, ...]
+    size: int
+    """How many codes there are to choose from: a published total is added in another way."""
     every: bool
     """Whether all codes are wanted."""
     count: int
@@ -78,38 +99,22 @@ def choices_of(question: ReaderQuestion) -> tuple[Choices, ...]:
     finds = dict(question.finds)
     axes, whole = question.table.by_name, question.table.dimensions
     return tuple(
-        _choices(one, axis := axes[one.name.lower()], _lists(question.table, whole[axis], one), finds.get(one.name, ""))
+        _choices(one, axis := axes[one.name.lower()], _lists(question, whole[axis], one), finds.get(one.name, ""))
         for one in question.variables
     )
 
 
-def _lists(table: ServedTable, whole: ServedDimension, variable: Variable) -> tuple[Listed, ...]:
-    shown = [one for one in whole.groupings if one.summed]
+def _lists(question: ReaderQuestion, whole: ServedDimension, variable: Variable) -> tuple[Listed, ...]:
+    shown = [one for one in whole.groupings if one.summed and not one.id.startswith(f"{OWN}_")]
     if not shown:
         return ()
-    chosen = variable.grouping
+    chosen, say = variable.grouping, question.say
     groups = [
-        Listed(one.id, f"{one.label} ({count(len(one.groups), 'group')})", len(one.groups), one.id == chosen)
+        Listed(one.id, f"{one.label} ({say.count(len(one.groups), 'group')})", len(one.groups), one.id == chosen)
         for one in shown
     ]
-    single = f"No groups ({count(len(whole), 'code')})"
-    return (Listed(valueset(table, whole), single, len(whole), not chosen), *groups)
-
-
-def labels_above(dimension: ServedDimension) -> dict[str, str]:
-    """The label of the code that each code lies in, in the order of the nearest level above."""
-    groups = dimension.above.groups if dimension.above is not None else {}
-    return {code: label for label, members in groups.values() for code in members}
-
-
-def matching(dimension: ServedDimension, words: str) -> list[int]:
-    """The places of codes that have every word in their code or label, or in that of what they lie in."""
-    wanted, above = words.lower().split(), labels_above(dimension)
-    return [
-        place
-        for place, (code, label) in enumerate(zip(dimension.codes, dimension.labels, strict=True))
-        if all(word in f"{code} {label} {above.get(code, '')}".lower() for word in wanted)
-    ]
+    single = say("No groups ({codes})", codes=say.count(len(whole), "code"))
+    return (Listed(valueset(question.table, whole), single, len(whole), not chosen), *groups)
 
 
 def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str) -> Choices:
@@ -118,8 +123,12 @@ def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str
         wanted = set(places_of(dimension, variable.wanted)) if variable.wanted else set()
     except RefusedError:
         wanted = {dimension.places[code] for code in variable.wanted if code in dimension.places}
-    every, long = len(wanted) == len(dimension), len(dimension) > MOST_LISTED
-    found = matching(dimension, find) if long else range(len(dimension))
+    total = -1 if dimension.total is None or len(dimension) == 1 else dimension.places[dimension.total]
+    if total in wanted and variable.wanted == (ALL,):
+        wanted.remove(total)
+    offered = [place for place in range(len(dimension)) if place != total or total in wanted]
+    every, long = len(wanted) == len(offered), len(offered) > MOST_LISTED
+    found = [place for place in matching(dimension, find)[0] if place != total] if long else offered
     # What is ticked comes first, so that it can be seen and unticked.
     first = sorted(wanted)[: MOST_LISTED // 2] if long and not every else []
     listed = list(dict.fromkeys([*first, *found]))[:MOST_LISTED]
@@ -139,6 +148,7 @@ def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str
             for place in listed
             for code in (dimension.codes[place],)
         ),
+        size=len(offered),
         every=every,
         count=len(wanted),
         kept=spell_codes(dimension, [dimension.codes[place] for place in rest]) if rest else "",
@@ -172,6 +182,10 @@ class Listing:
     chosen: Mapping[str, str]
     options: Mapping[str, tuple[Option, ...]]
     tables: tuple[ServedTable, ...]
+    where: Mapping[str, str]
+    """For tables that only a code has led to, what that is."""
+    instead: str
+    """The words that were taken for those that no table has."""
     count: int
     page: int
     pages: int
@@ -182,11 +196,15 @@ class Listing:
         return urlencode({name: text for name, text in asked.items() if text})
 
 
-def listing(tables: Iterable[ServedTable], asked: Mapping[str, str]) -> Listing:
+def listing(
+    tables: Iterable[ServedTable], asked: Mapping[str, str], index: WordIndex, say: Language = ENGLISH
+) -> Listing:
     """Find tables; a filter's numbers are of the tables that the other filters leave."""
     words = asked.get("q", "")[:_LONGEST].strip()
     chosen = {name: asked.get(name, "")[:_LONGEST] for name in FILTERS}
-    candidates = search(list(tables), query=words)
+    every = list(tables)
+    found = index.find(words, say.synonyms)
+    candidates = [every[place] for place in found.places] if words_in(words) else every
     left = [table for table in candidates if _fits(table, chosen)]
     options = {
         name: _options(name, [table for table in candidates if _fits(table, {**chosen, name: ""})], chosen[name])
@@ -201,6 +219,8 @@ def listing(tables: Iterable[ServedTable], asked: Mapping[str, str]) -> Listing:
         chosen=chosen,
         options=options,
         tables=tuple(left[(page - 1) * PAGE : page * PAGE]),
+        where=defaultdict(str, {every[place].id: text for place, text in found.where.items()}),
+        instead=found.instead,
         count=len(left),
         page=page,
         pages=pages,
@@ -237,6 +257,29 @@ _MOST_ASKED = 40
 
 
 @dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where a table is found: published ones by their names, answers to ad-hoc questions by their questions."""
+
+    page: str
+    data: str
+    drawing: str
+    kept: tuple[tuple[str, str], ...] = ()
+    """What belongs to the address beside how the table is laid out."""
+    back: str = ""
+    """Where the question can be changed, if the table is an answer to one."""
+
+    @classmethod
+    def of(cls, table: ServedTable) -> "Address":
+        """The address of a published table."""
+        page = f"/tables/{table.id}"
+        return cls(page=page, data=f"{BASE}{page}/data", drawing=f"{page}/chart.svg")
+
+    def query(self, own: str) -> str:
+        """A query with what belongs to the address."""
+        return "&".join(filter(None, (urlencode(self.kept), own)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class TablePage:
     """Writes pages of tables."""
 
@@ -245,34 +288,63 @@ class TablePage:
     site: Site
     """What the head of the page offers."""
 
-    def write(self, question: ReaderQuestion, base: str) -> Rendered:
-        """The page that answers a question; `base` is the address of the server."""
+    def write(self, question: ReaderQuestion, base: str, address: Address | None = None, left: Any = None) -> Rendered:
+        """The page that answers a question; `base` is the address of the server, `left` what questions may cost."""
+        address = address or Address.of(question.table)
         selection = question.selection()
-        self.context.refuse_large(selection)
+        self.context.refuse_large(selection, question.table)
         view = view_of(question, selection)
         title = page_title(view, question)
+        link = f"{base}{self._link(address, question)}"
         answer = {
             "view": view,
             "sheet": sheet_of(view, question),
             "chart": chart_of(view, question, name=title),
+            "drawing": self.site.to(address.drawing, address.query(question.query())),
             "title": title,
-            "headline": headline(view),
-            "downloads": [_download(question, *one) for one in DOWNLOADS],
-            "snippets": snippets(question, selection, base),
+            "headline": headline(view, question),
+            "downloads": [_download(question, address, *one) for one in DOWNLOADS],
+            "snippets": snippets(question, selection, base) if not address.back and not question.own else (),
+            "citations": (
+                *citations(question.table, link, source=self.context.settings.source),
+                *self._frame(question, base),
+            ),
             "grouped": [
                 _groups(one, selection.places[question.table.by_name[one.name.lower()]] or ())
                 for one in question.grouped()
             ],
             "cells": selection.cells,
-            "most_shown": MOST_SHOWN,
         }
-        page = self._page(question, base, answer=answer, cells=selection.cells)
+        page = self._page(question, base, address, answer=answer, cells=selection.cells, left=left)
         return for_everybody(
             self.context, Rendered.of(page, media_type=HTML, query=AuditedQuery.of(question.table, selection))
         )
 
+    def embed(self, question: ReaderQuestion, base: str) -> Rendered:
+        """The answer alone, for the frame of a page that may show it."""
+        selection = question.selection()
+        self.context.refuse_large(selection, question.table)
+        view = view_of(question, selection)
+        title = page_title(view, question)
+        answer = {
+            "sheet": sheet_of(view, question),
+            "chart": chart_of(view, question, name=title),
+            "title": title,
+            "headline": headline(view, question),
+        }
+        address = Address.of(question.table)
+        given = {"answer": answer, "question": question, "table": question.table, "site": self.site}
+        given["permalink"] = f"{base}{self._link(address, question)}"
+        body = self.templates.get_template("embed.html").render(given).encode()
+        return Rendered.of(body, media_type=HTML, query=AuditedQuery.of(question.table, selection))
+
     def refuse(
-        self, question: ReaderQuestion, error: RefusedError, asked: Sequence[tuple[str, str]], base: str
+        self,
+        question: ReaderQuestion,
+        error: RefusedError,
+        asked: Sequence[tuple[str, str]],
+        base: str,
+        address: Address | None = None,
     ) -> Rendered:
         """The page that says why a question has no answer, and what it was."""
         words = [(shortened(name), shortened(text)) for name, text in asked[:_MOST_ASKED] if text and name != "form"]
@@ -280,27 +352,77 @@ class TablePage:
             cells = question.selection().cells
         except RefusedError:
             cells = 0
-        return Rendered.of(self._page(question, base, error=error, asked=words, cells=cells), media_type=HTML)
+        page = self._page(question, base, address or Address.of(question.table), error=error, asked=words, cells=cells)
+        return replace(Rendered.of(page, media_type=HTML), status=error.status)
 
-    def _page(self, question: ReaderQuestion, base: str, **given: Any) -> bytes:
+    def _frame(self, question: ReaderQuestion, base: str) -> tuple[tuple[str, str], ...]:
+        """Lines that show the table in a page of a site that may do that, if there is any."""
+        if not self.context.settings.embed or not self.context.catalogue.tables.get(question.table.id):
+            return ()
+        source = self.site.to(f"/embed/{question.table.id}", question.query())
+        title = escape(question.table.title)
+        frame = f'<iframe src="{escape(base + source)}" title="{title}" width="100%" height="600"></iframe>'
+        return (("For a page of your own", frame),)
+
+    def _link(self, address: Address, question: ReaderQuestion) -> str:
+        return self.site.to(address.page, address.query(question.query()))
+
+    def _page(self, question: ReaderQuestion, base: str, address: Address, **given: Any) -> bytes:
         table = question.table
-        chosen = set(question.metrics) if question.metrics != ("*",) else {metric.code for metric in table.metrics}
+        published = not address.back and table.id in self.context.catalogue.tables
+        chosen = set(question.metrics) if question.metrics != (ALL,) else {metric.code for metric in table.metrics}
         about = {
             "site": self.site,
             "answer": None,
             "error": None,
             "asked": (),
+            "outdated": False,
+            "left": None,
             "table": table,
             "question": question,
             "choices": choices_of(question),
             "metrics": [(metric, metric.code in chosen) for metric in table.metrics],
             "displays": _displays(table),
-            "permalink": f"{base}/tables/{table.id}?{question.query()}",
+            "link": lambda one: self._link(address, one),
+            "begin": self.site.to(address.page, urlencode(address.kept)),
+            "kept": address.kept,
+            "back": address.back and self.site.to(address.back, urlencode(address.kept)),
+            "files": files_to_take(table),
+            "permalink": f"{base}{self._link(address, question)}",
+            "compare": others_to_compare(table, self.context.catalogue) if published else (),
+            "own": dict(question.own),
             "most_cells": self.context.settings.most_cells,
-            "dataset": schema_org(table, self.context.settings, base),
-            "has_totals": any(dimension.eliminable for dimension in table.dimensions),
+            "dataset": schema_org(table, self.context.settings, base) if published else None,
+            "has_totals": any(dimension.eliminable or dimension.total for dimension in table.dimensions),
         }
         return self.templates.get_template("table.html").render(about | given).encode()
+
+
+class FileLink(NamedTuple):
+    """A file of the bundle that can be taken along."""
+
+    address: str
+    name: str
+    bytes: int
+    digest: str
+
+
+def files_to_take(table: ServedTable) -> tuple[FileLink, ...]:
+    """The published files of a table, those of figures first."""
+    in_order = sorted(table.files, key=lambda file: (not file.name.startswith(("tables/", "cubes/")), file.name))
+    address = f"/tables/{table.id}/files"
+    return tuple(FileLink(f"{address}/{quote(one.name)}", one.name, one.bytes, one.digest) for one in in_order)
+
+
+def citations(table: ServedTable, link: str, *, source: str) -> tuple[tuple[str, str], ...]:
+    """How to cite a table: in words, and for programs that keep references."""
+    year, day, office = table.updated.strftime("%Y"), table.updated.strftime("%Y-%m-%d"), source or table.release
+    title, version = f"{table.title}, {table.period}", table.digest[:16]
+    words = f"{office} ({year}): {title}. {table.release}, version {version} of {day}. {link}"
+    fields = {"author": f"{{{office}}}", "title": f"{{{title}}}", "year": year, "version": version, "url": link}
+    plain = {name: re.sub(r"[\\{}]", "", text) for name, text in fields.items()}
+    entry = ",\n".join(f"  {name} = {{{text}}}" for name, text in plain.items())
+    return (("In words", words), ("BibTeX", f"@misc{{{table.id},\n{entry}\n}}"))
 
 
 def _groups(variable: Variable, places: Sequence[int]) -> tuple[str, str, list[tuple[str, tuple[str, ...]]]]:
@@ -317,40 +439,54 @@ def page_title(view: View, question: ReaderQuestion) -> str:
     return f"{title}. {filters}" if filters else title
 
 
-def headline(view: View) -> str:
-    """What is counted by what, in a line.
+_GENERAL, _INDICATOR = "Value", "Indicator"
 
-    >>> _in_sentence("Industry"), _in_sentence("NACE section"), _in_sentence("State, origin")
-    ('industry', 'NACE section', 'state (origin)')
-    """
-    by = [_in_sentence(edge.label) for edge in (*view.rows, *view.columns)]
+
+def headline(view: View, question: ReaderQuestion) -> str:
+    """What is counted by what, in a line."""
+    say = question.say
+    by = [say.within(edge.label) for edge in (*view.rows, *view.columns)]
     label = view.metrics[view.first].label
-    comma = "," if "," in label else ""
-    return f"{label}{comma} by {', '.join(by[:-1])}{' and ' if by[1:] else ''}{by[-1]}" if by else label
-
-
-def _in_sentence(label: str) -> str:
-    """A label within a sentence: its first letter small, unless it is one of an abbreviation."""
-    name, _, end = label.partition(", ")
-    small = name if name[1:2].isupper() else name[:1].lower() + name[1:]
-    return f"{small} ({end})" if end else small
+    if label == _GENERAL:  # figures of several kinds: the one that is chosen, or else the whole table
+        label = next((text for name, text in view.page_texts if name not in by and name == _INDICATOR), "")
+        label = label or question.table.title
+        if label == question.table.title:
+            return label
+    label = say.label(label)
+    if not by:
+        return label
+    # Labels that have commas themselves are told apart by something else.
+    between = "; " if any(", " in name for name in by) else ", "
+    last = between if between == "; " else say(" and ")
+    listed = f"{between.join(by[:-1])}{last if by[1:] else ''}{by[-1]}"
+    return say(
+        "{what} by {variables}", what=f"{label}," if "," in label and say.code == "en" else label, variables=listed
+    )
 
 
 def _displays(table: ServedTable) -> list[tuple[str, str, dict[str, str]]]:
     """The lists of the form that say how an answer is shown, without what the table has no use for."""
     on_map = any(dimension.geography is not None for dimension in table.dimensions)
+    has_errors = any(table.rating)
     lacking = {"lines" if table.time is None else "", "" if on_map else "map"}
     found = [("chart", "Chart", {name: text for name, text in CHARTS.items() if name not in lacking})]
-    if table.adds_up:
-        found.append(("percent", "Show", PERCENTAGES))
-    found.append(("order", "Row order", ORDERS))
+    of_time = table.time is not None and len(table.time) > 1
+    shown = {name: text for name, text in PERCENTAGES.items() if (of_time if name in CHANGES else table.adds_up)}
+    if shown:
+        found.append(("percent", "Show", {"none": PERCENTAGES["none"], **shown}))
+    found += [("order", "Row order", ORDERS), ("scale", "Unit", UNITS)]
     if any(metric.kind == "error" for metric in table.metrics):
         found.append(("errors", "Errors", ERRORS))
+    if has_errors:
+        found += [("digits", "Digits", DIGITS), ("unsure", "Too uncertain figures", UNSURE)]
     return found
 
 
-def _download(question: ReaderQuestion, written: str, name: str, hint: str) -> tuple[str, str, str, str]:
+def _download(question: ReaderQuestion, address: Address, written: str, name: str, hint: str) -> tuple[str, ...]:
     """A format with its address; a workbook is laid out as the page is."""
     parameters = {"xlsx": ("IncludeTitle",), "csv": ("ByteOrderMark",)}.get(written, ())
-    address = data_address(question, "", written, *parameters, layout=written in ("xlsx", "html"))
-    return written, name, hint, address
+    query = question.api_query(written, *parameters, layout=written in ("xlsx", "html"))
+    if question.own:  # programs know no groups of readers
+        own = urlencode({f"own[{name}]": text for name, text in question.own})
+        return written, name, hint, f"{address.page}/data?{address.query(own)}&{query}"
+    return written, name, hint, f"{address.data}?{address.query(query)}"

@@ -12,11 +12,13 @@ from sfumato.arrays import Flags
 from sfumato.geography.project import Projected
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Marks, Metric, Selection, ServedDimension, ServedTable
+from sfumato.serve.core.status import REMARKS
+from sfumato.serve.page.changes import CHANGES, NO_PERIODS, changes
+from sfumato.serve.page.language import Language
 from sfumato.serve.page.question import Place, ReaderQuestion
+from sfumato.serve.page.rating import Numbers
 
 # The figures behind a view: the answer of a table as one block of numbers, with published totals at its edges.
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,23 +72,6 @@ def published_total(
     return values
 
 
-# Errors in percent of the figures they belong to.
-
-
-def relative_error(metrics: Sequence[Metric], values: Numbers, at: int) -> Numbers | None:
-    """The error of a value in percent of it, infinite where it is beyond all bounds; None without error figures."""
-    kinds = {metric.kind: place for place, metric in enumerate(metrics) if metric.about == metrics[at].code}
-    if "rse" in kinds:
-        return np.where(np.isnan(values[..., kinds["rse"]]), np.inf, values[..., kinds["rse"]])
-    if "error" in kinds:
-        error, size = values[..., kinds["error"]], np.abs(values[..., at])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = 100 * error / size
-        found = np.where(size == 0, np.where(error == 0, 0.0, np.inf), found)
-        return np.where(np.isnan(found), np.inf, found)
-    return None
-
-
 # Figures as parts of a whole: of published totals where there are any, otherwise of what is shown.
 
 _WHOLE: dict[str, tuple[Place, ...]] = {"row": ("columns",), "column": ("rows",), "total": ("rows", "columns")}
@@ -112,10 +97,10 @@ def percentages(
     `values` have an axis for every dimension of `asked` that is not left out; those of `totals` end with a total.
     """
     if not any(metric.additive for metric in metrics if metric.kind == "value"):
-        return values, [_NOT_PARTS]
+        return values, [question.say(_NOT_PARTS)]
     over = [axis for place in _WHOLE[question.display.percent] for axis in placed[place]]
     base = published_total(question.table, asked, over, totals)
-    notes = [_OF_SUMS if base is None else _OF_TOTALS, _ERRORS]
+    notes = [question.say(_OF_SUMS if base is None else _OF_TOTALS), question.say(_ERRORS)]
     if base is None:
         base = _sums(question, asked, over, values)
     found = values.copy()
@@ -144,6 +129,8 @@ def _sums(question: ReaderQuestion, asked: Selection, over: Sequence[int], value
 
 
 T = TypeVar("T", bound=np.generic)
+UNSURE = [number for number, remark in enumerate(REMARKS) if remark.mark > 1]
+"""What is said of values that are too uncertain for most uses."""
 _TOTAL = "Total"
 
 
@@ -190,6 +177,8 @@ class View:
     notes: tuple[str, ...]
     rated: bool
     """Whether there are error figures that marks can be made from."""
+    corner: tuple[int, int] = (0, 0)
+    """The first row and the first column that are shown of a table too large for a page."""
 
     @property
     def page_count(self) -> int:
@@ -234,13 +223,27 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
     kept = [axis for axis, places in enumerate(asked.places) if places is not None]
     edges = {
         axis: _edge(
-            question.dimensions[axis], asked.places[axis] or (), table.dimensions[axis] if axis in totals else None
+            question.dimensions[axis],
+            asked.places[axis] or (),
+            table.dimensions[axis] if axis in totals else None,
+            question.say,
         )
         for axis in kept
     }
     chosen = tuple(table.metrics[place] for place in metrics)
+    shown_axes = (*placed["rows"], *placed["columns"])
     values = block.values
-    if display.percent != "none":
+    remarks = block.remarks
+    if display.percent in CHANGES:
+        time = next((at for at, axis in enumerate(kept) if edges[axis].time and axis in shown_axes), None)
+        if time is None or len(edges[kept[time]].texts) < 2:
+            notes.append(question.say(NO_PERIODS))
+        else:
+            growth = display.percent == "growth"
+            chosen = tuple(replace(metric, additive=metric.additive or growth) for metric in chosen)
+            values, remarks, said = changes(chosen, values, remarks, time=time, percent=growth, say=question.say)
+            notes += said
+    elif display.percent != "none":
         values, said = percentages(question, asked, totals=totals, placed=placed, metrics=chosen, values=values)
         notes += said
     order = [kept.index(axis) for axes in placed.values() for axis in axes]
@@ -259,15 +262,26 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
         metrics=chosen,
         shown=len(selection.metrics),
         values=laid_out(values),
-        remarks=laid_out(block.remarks),
+        remarks=laid_out(remarks),
         order=tuple(range(shape[1])),
-        percent=display.percent != "none",
+        percent=display.percent not in ("none", "change"),
         notes=tuple(notes),
         rated=any(table.rating[place] for place in metrics),
+        corner=(display.row - 1, display.column - 1),
     )
+    if display.unsure == "hidden":
+        view = replace(view, values=_without_unsure(view))
     # Who asks for a ranking wants to read it in the table as well.
     order_asked = "largest" if (display.order, display.chart) == ("listed", "ranking") else display.order
     return view if order_asked == "listed" else replace(view, order=ranked(view, largest=order_asked == "largest"))
+
+
+def _without_unsure(view: View) -> Numbers:
+    """The figures without values that are too uncertain for most uses, and without what is said of such."""
+    unsure = np.isin(view.remarks, UNSURE)
+    places = {metric.code: at for at, metric in enumerate(view.metrics)}
+    hidden = [unsure[..., places.get(metric.about or metric.code, at)] for at, metric in enumerate(view.metrics)]
+    return np.where(np.stack(hidden, axis=-1), np.nan, view.values)
 
 
 def ranked(view: View, *, largest: bool = True) -> tuple[int, ...]:
@@ -299,13 +313,14 @@ def _with_totals(
     return replace(asked, places=tuple(places)), totals
 
 
-def _edge(dimension: ServedDimension, places: Sequence[int], added: ServedDimension | None) -> Edge:
+def _edge(dimension: ServedDimension, places: Sequence[int], added: ServedDimension | None, say: Language) -> Edge:
     """The labels of the codes that are shown, and of a total over the whole dimension if one is added."""
     texts = tuple(dimension.labels[place] for place in places)
     on_map = (tuple(map(dimension.members, places)), dimension.geography, bool(dimension.destination))
     if added is not None:
         single = sorted(code for place in places for code in dimension.members(place))
-        whole = _TOTAL if single == sorted(added.codes) else f"{_TOTAL} of all {len(added)}"
+        everything = single == sorted(added.codes)
+        whole = say(_TOTAL) if everything else say("Total of all {size}", size=say.number(len(added)))
         return Edge(dimension.label, (*texts, whole), len(texts), dimension.role == "time", *on_map)
     total = None if dimension.total is None else dimension.places[dimension.total]
     at = places.index(total) if total in places else None

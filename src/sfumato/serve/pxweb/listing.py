@@ -33,7 +33,7 @@ def check_request(context: ServerContext, table: ServedTable, asked: DataRequest
     options, selection = asked.options(context.settings), asked.selection(table)
     kept = [axis.name for axis, places in zip(table.dimensions, selection.places, strict=True) if places is not None]
     placement([*kept, table.contents.name], options.heading, options.stub)  # refuses what is not in the answer
-    context.refuse_large(selection, name=asked.format)
+    context.refuse_large(selection, table, name=asked.format)
     return replace(options, part=not asked.selects and is_part(table, selection)), selection
 
 

@@ -9,7 +9,8 @@ from typing import Literal, get_args
 from sfumato.errors import SfumatoError
 from sfumato.frame.periods import Period, in_time
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.model import ServedDimension, ServedTable, role_of
+from sfumato.serve.core.model import ServedDimension, ServedTable
+from sfumato.serve.core.roles import role_of
 
 # Identifiers of SDMX from the names and codes of a bundle.
 

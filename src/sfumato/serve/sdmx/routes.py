@@ -405,8 +405,11 @@ class Sdmx:
 
     def flow(self, id: str) -> Flow:  # noqa: A002 — the standard has this word
         """The dataflow of a table."""
-        found = self.context.catalogue[id].id
-        return next(flow for flow in self.artefacts.flows if flow.id == found)
+        name = self.context.catalogue[id].id
+        found = next((flow for flow in self.artefacts.flows if flow.id == name), None)
+        if found is None:  # two tables that are compared
+            raise not_found("dataflow", id, "ask for both tables, each by its own name")
+        return found
 
     def _refuse_large(self, number: int, data_format: DataFormat) -> None:
         most = self.context.settings.most_cells

@@ -97,7 +97,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         content = template.render(
             given,
             user=user,
-            site=site(context, user),
+            site=site(context, user, request),
             methods=[name for name in METHODS if not is_free(name)],
             chosen=chosen,
             found=found,

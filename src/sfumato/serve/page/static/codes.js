@@ -1,4 +1,5 @@
 // Lists of codes: search, all and none, and how many are selected.
+import { language, number, say } from "./words.js";
 
 const variable = (element) => element.closest("[data-variable]");
 const boxes = (field) => [...field.querySelectorAll('[data-listed] input[type="checkbox"]')];
@@ -19,10 +20,10 @@ export function selected(field) {
   return further + boxes(field).filter((box) => box.checked).length;
 }
 
-function say(field) {
-  const size = Number(other(field)?.dataset.size ?? field.dataset.size).toLocaleString("en");
+function show(field) {
+  const size = number(other(field)?.dataset.size ?? field.dataset.size);
   const left = field.querySelector("[data-place]").value === "out";
-  const text = left ? `Total of all ${size}` : `${selected(field).toLocaleString("en")} of ${size} selected`;
+  const text = left ? say("left", { size }) : say("chosen", { count: number(selected(field)), size });
   field.querySelector("[data-count]").textContent = text;
   const said = field.querySelector("[data-regrouped]");
   if (!said) return;
@@ -43,10 +44,28 @@ function afterTick(field) {
   every(field).checked = complete && listed.every((box) => box.checked);
 }
 
-function searchNear(field, words) {
+const plain = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
+
+// Whether two words are a letter apart, or two neighbours have changed places.
+function near(one, other) {
+  if (Math.abs(one.length - other.length) > 1 || Math.min(one.length, other.length) < 4) return false;
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  const rest = (text, from) => text.slice(from);
+  return [[1, 1], [0, 1], [1, 0]].some(([a, b]) => rest(one, at + a) === rest(other, at + b))
+    || (one[at] === other[at + 1] && one[at + 1] === other[at] && rest(one, at + 2) === rest(other, at + 2));
+}
+
+// Codes that have every word; where none has, those that nearly have.
+function searchNear(field, asked) {
+  const words = asked.map(plain);
+  const texts = new Map(boxes(field).map((box) => [box, plain(`${box.value} ${box.closest("label").textContent}`)]));
+  const has = [...texts.values()].some((text) => words.every((word) => text.includes(word)));
+  const fits = (text, word) => text.includes(word) || (!has && text.split(/[^\p{L}\p{N}]+/u).some((own) => near(own, word)));
+
   for (const box of boxes(field)) {
-    const text = `${box.value} ${box.closest("label").textContent}`.toLowerCase();
-    box.closest("li").hidden = !words.every((word) => text.includes(word));
+    const text = texts.get(box);
+    box.closest("li").hidden = !words.every((word) => fits(text, word));
   }
   // What codes lie in is shown above those that are left.
   for (const head of field.querySelectorAll("[data-above]")) {
@@ -62,6 +81,7 @@ async function searchFar(field, text) {
   const address = new URL(`${field.closest("form").action}/codes`, location.href);
   address.searchParams.set("variable", field.dataset.variable);
   address.searchParams.set("find", text);
+  address.searchParams.set("lang", language);
   const named = field.querySelector("[data-list]")?.value;
   if (named) address.searchParams.set("codelist", named);
   const response = await fetch(address);
@@ -79,7 +99,7 @@ async function searchFar(field, text) {
 export function readyCodes(root) {
   for (const field of root.querySelectorAll("[data-variable]")) {
     if (every(field).checked) tickAll(field, true);
-    say(field);
+    show(field);
   }
 }
 
@@ -87,10 +107,10 @@ export function watchCodes(root) {
   root.addEventListener("change", (event) => {
     const field = variable(event.target);
     if (!field) return;
-    if (event.target.type !== "checkbox") return say(field);
+    if (event.target.type !== "checkbox") return show(field);
     if (event.target === every(field)) tickAll(field, event.target.checked);
     else afterTick(field);
-    say(field);
+    show(field);
   });
   root.addEventListener("click", (event) => {
     const button = event.target.closest?.("[data-tick]");
@@ -102,7 +122,7 @@ export function watchCodes(root) {
       for (const box of shown) box.checked = button.dataset.tick === "all";
       afterTick(field);
     }
-    say(field);
+    show(field);
     field.dispatchEvent(new Event("change", { bubbles: true }));
   });
   root.addEventListener("input", (event) => {

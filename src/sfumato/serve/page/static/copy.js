@@ -1,4 +1,5 @@
 // Buttons that copy a link or some lines, and say that they did.
+import { say } from "./words.js";
 
 async function copy(element) {
   const text = element.value ?? element.textContent;
@@ -22,7 +23,7 @@ export function watchCopies(root) {
     const button = event.target.closest?.("[data-copy]");
     if (button) {
       const done = await copy(document.getElementById(button.dataset.copy)).catch(() => false);
-      document.getElementById("announce").textContent = done ? "Copied." : "This browser did not allow copying.";
+      document.getElementById("announce").textContent = say(done ? "copied" : "notCopied");
       button.classList.toggle("done", done);
       return;
     }

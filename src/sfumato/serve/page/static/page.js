@@ -3,6 +3,8 @@ import { watchCodes, readyCodes } from "./codes.js";
 import { watchCells, readyCells } from "./cells.js";
 import { watchForms } from "./swap.js";
 import { watchCopies } from "./copy.js";
+import { watchPictures } from "./picture.js";
+import { watchVersion } from "./fresh.js";
 import { watchMaps, readyMaps } from "./map.js";
 
 function ready(root) {
@@ -16,5 +18,7 @@ watchCodes(document);
 watchCells(document);
 watchCopies(document);
 watchMaps(document);
+watchPictures(document);
+watchVersion();
 watchForms(document, ready);
 ready(document);

@@ -41,6 +41,20 @@ async function show(url, ready, { focus, push = true } = {}) {
   }
 }
 
+/** Only the answer is exchanged, so that writing in the form goes on. */
+async function refresh(form, ready) {
+  const url = address(form);
+  const response = await fetch(url, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!response?.ok || String(address(form)) !== String(url)) return;
+  const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("result");
+  const old = document.getElementById("result");
+  if (!fresh || !old) return;
+  old.replaceWith(document.importNode(fresh, true));
+  history.replaceState({}, "", response.url);
+  ready(document.getElementById("result"));
+  document.getElementById("announce").textContent = document.querySelector("[data-announce]")?.textContent.trim() ?? "";
+}
+
 export function watchForms(root, ready) {
   root.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-swap]");
@@ -54,6 +68,14 @@ export function watchForms(root, ready) {
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     show(new URL(link.href), ready, { focus: link.id });
+  });
+  // Some forms are answered while they are filled in: the field that is written in keeps the focus.
+  let waiting = 0;
+  root.addEventListener("input", (event) => {
+    const form = event.target.form;
+    if (!form?.matches("form[data-live]") || event.target.type !== "search") return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => refresh(form, ready), 250);
   });
   addEventListener("popstate", () => show(new URL(location.href), ready, { push: false }));
 }
