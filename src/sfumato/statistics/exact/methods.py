@@ -79,10 +79,11 @@ class Suppression(SensitivityRules):
         """What was not, for the statement."""
         return (
             "The proof is about readers who know the published tables, the least that a value can be, and, as "
-            "contributors, their own cells. A withheld cell that is not sensitive itself may be worked out. Nothing is "
-            "said of readers who know more of others, of several contributors who put together what they know beyond "
-            "what the rules ask for, of tables about other periods or other versions of the data, and of how likely "
-            "values inside an interval are."
+            "contributors, the cells they are alone in. A withheld cell that is not sensitive itself may be worked "
+            "out. Nothing is said of readers who know more of others, or most of another cell that is withheld; of the "
+            "sum of several withheld cells of one contributor; of several contributors who put together what they know "
+            "beyond what the rules ask for; of more than two filtered tables that are added and subtracted; of tables "
+            "about other periods or other versions of the data; and of how likely values inside an interval are."
         )
 
 
