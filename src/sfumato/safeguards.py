@@ -222,7 +222,8 @@ def refuse_unlinked(plan: Plan, identity: Identity, history: Sequence[Entry]) ->
             expected="true numbers that are linked to all others of the same data, and none with permanent factors "
             "beside them: what one withholds, the other must not tell",
             found=f"others that were published before: {tables}",
-            do='name the release files that true numbers come from under [release]: earlier = ["spring.toml"]'
+            do='name the release files that true numbers come from under [release]: earlier = ["spring.toml"]; or, '
+            "where they are of this file, write its tables, rules and options as they were"
             if waiting and true
             else "publish all tables of these data by the method that was used first",
         )

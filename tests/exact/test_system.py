@@ -15,6 +15,7 @@ INDUSTRY = Tree.of(
     above=[("branch", "sector", {"a1": "A", "a2": "A", "b1": "B"})],
 )
 TREES = {"place": PLACE, "sector": INDUSTRY, "branch": INDUSTRY}
+BELOW_L = {"s": "kept", "m": "kept", "l": "rest"}
 COUNTS = np.array([[5, 3, 2], [1, 0, 4]])
 
 
@@ -153,3 +154,22 @@ def test_five_dimensions_and_a_hundred_thousand_cells_are_quick_to_link() -> Non
     found = build_system({"t": one})
     assert len(found) == counts.size == 13 * 10 * 11 * 10 * 11
     assert found.equations.shape[0] == sum(counts.size // (size + 1) for size in sizes)
+
+
+def test_codes_of_a_part_are_shared_by_tables_of_other_levels_of_another_attribute() -> None:
+    size = Tree.of("size", {"size": ["s", "m", "l"], "below": ["kept", "rest"]}, above=[("size", "below", BELOW_L)])
+    small = np.array([[[5, 3, 1], [2, 4, 6]], [[1, 2, 3], [4, 5, 6]]]).sum(axis=0)  # branches a1 and a2 by size
+    fine = Table(
+        axes=((INDUSTRY, INDUSTRY.nodes("branch", ["a1", "a2", "b1"])), (size, size.nodes("below", ["kept"]))),
+        positions=np.arange(3),
+        value=np.append(small[:, :2].sum(axis=1), 7),
+    )
+    coarse = Table(
+        axes=((INDUSTRY, INDUSTRY.nodes("sector", ["A", "B"])), (size, size.nodes("size", ["s", "m", "l"]))),
+        positions=np.arange(6),
+        value=np.concatenate([small.sum(axis=0), [3, 4, 9]]),
+    )
+    found = build_system({"fine": fine, "coarse": coarse})
+    assert int(found.hidden.sum()) == 2  # small and middle of either sector: no table has them
+    assert found.equations.shape[0] == 4
+    assert np.array_equal(found.equations @ found.value, np.zeros(4))

@@ -63,6 +63,7 @@ MISTAKES = {
     "misspelt key in a table": ('by = ["place"]', 'bye = ["place"]', "line 18", "did you mean 'by'?"),
     "misspelt key in protect": ("protect = { epsilon = 2.0 }", "protect = { epsilom = 2.0 }", "line 19", "'epsilon'"),
     "missing title": ('title = "Jobs"\n', "", "line 1", "the key 'title'"),
+    "misspelt method": ("epsilon = 2.0", 'method = "supression", p = 15', "line 19", "did you mean 'suppression'?"),
     "missing epsilon": ("protect = { epsilon = 2.0 }", "protect = { }", "line 19", "the key 'epsilon'"),
     "not a number": ("epsilon = 2.0", 'epsilon = "two"', "line 19", "a number such as 0.1"),
     "true is no number": ("epsilon = 2.0", "epsilon = true", "line 19", "a number is needed"),

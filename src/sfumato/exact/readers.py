@@ -20,8 +20,8 @@ from sfumato.exact.search import Piece, Search, batches, together
 
 _WIDE = 60
 """A piece with more readers than this says something of many cells, and little of any."""
-_LONGEST = 60
-"""More open readers of one bound than this are not listed: further pieces leave fewer."""
+_LONGEST, _LISTED = 60, 500_000
+"""More open readers of a bound than this are not listed, but where few bounds are left: further pieces leave fewer."""
 _BLOCK = 500
 """Bounds that are compared with all wide pieces at once."""
 UP, DOWN, BOTH = 1, -1, 0
@@ -191,6 +191,8 @@ class Readers:
         self._knowers = _Lists(item=reader[order], starts=starts)
         chosen = np.isin(lesser.reader, self.names)
         lesser = Lesser(cell=lesser.cell[chosen], reader=lesser.reader[chosen], need=lesser.need[chosen])
+        self.known = np.diff(starts) > 0
+        """Cells that some reader knows."""
         self._protection = search.protection
         self.bounds = Bounds.of(search, lesser)
         self.listed = self.bounds.only >= 0
@@ -315,8 +317,9 @@ class Readers:
     def compare(self, bounds: Integers | None = None) -> None:
         """List the open readers of bounds that only wide pieces show: of some, or of all with not too many readers."""
         todo = np.flatnonzero(~self.listed) if bounds is None else bounds[~self.listed[bounds]]
+        longest = max(_LONGEST, _LISTED // max(len(todo), 1)) if bounds is None else len(self)
         for start in range(0, len(todo), _BLOCK):
-            self._compare(todo[start : start + _BLOCK], _LONGEST if bounds is None else len(self))
+            self._compare(todo[start : start + _BLOCK], longest)
         if bool(self.listed.all()):
             self._wide = []
 

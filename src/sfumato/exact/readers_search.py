@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse.linalg import lsqr
 
 from sfumato.arrays import Floats, Integers
-from sfumato.exact.programs import NEAR, Window, pieces_of
-from sfumato.exact.readers import Readers
+from sfumato.exact.programs import NEAR, Window, pieces_of, unmet
+from sfumato.exact.readers import DOWN, UP, Readers
 from sfumato.exact.search import LAST_REWARD, Piece, Search
 
 _WINDOW = 20_000
@@ -23,8 +23,10 @@ _MIXED = 8
 """Programs with signs by chance."""
 _GUIDED = 30
 """Programs at most that know the open readers."""
-_SLOW = 0.93
-"""Another one is not worth it where the last one left more than this."""
+_SLOW, _PATIENCE = 0.93, 3
+"""Others are not worth it where each of the last ones left more than this."""
+_LEFT_OUT, _STILL = 0.5, 0.02
+"""The share of cells that are not asked for, by chance, and what it costs beside 1 if they move all the same."""
 _TIED = 1e-7
 _SWEEPS = 12
 _TOGETHER = (200, 20)
@@ -32,6 +34,10 @@ _TOGETHER = (200, 20)
 _OPENING = (1.0, 0.1, 0.01)
 _AVOID = 0.5
 """What it costs in all to move the cells of a bound's readers as they moved before, beside 1 for the bound."""
+
+
+_NEAR_AND_FAR = ((True, False), (False, False))
+"""Whether only cells nearby may move, and whether further ones are opened."""
 
 
 class ReadersSearch:
@@ -45,17 +51,19 @@ class ReadersSearch:
         self._turn = 0
 
     def settle(self, *, opening: bool) -> None:
-        """Look for pieces until nothing is open, or nothing is found; with `opening`, by further cells too."""
+        """Look for pieces until nothing is open, or nothing is found; with `opening`, by further cells too.
+
+        First for those that go both ways and so serve both bounds of a cell; then for each bound by itself.
+        """
         if not len(self._readers):
             return
-        for _ in range(_MIXED):
-            if bool(self._readers.listed.all()) or not self._round(guided=False):
-                break
-        self._guide()
+        self._all_at_once(sided=False)
+        self._readers.split()
+        self._all_at_once(sided=True)
         for size in _TOGETHER:
             self._held(size, opening=opening)
             if opening:
-                self._guide()
+                self._guide(sided=True)
         self._alone(opening=opening)
 
     def _progress(self) -> None:
@@ -64,38 +72,50 @@ class ReadersSearch:
 
     # All at once.
 
-    def _guide(self) -> None:
+    def _all_at_once(self, *, sided: bool) -> None:
+        for _ in range(_MIXED):
+            if bool(self._readers.listed.all()) or not self._round(guided=False, sided=sided):
+                break
+        self._guide(sided=sided)
+
+    def _guide(self, *, sided: bool) -> None:
         """Programs that know the open readers, as long as they settle some."""
         before = np.inf
-        for _ in range(_GUIDED):
+        for turn in range(_GUIDED):
             self._readers.compare()
             left = self._readers.left
-            if not left or left > _SLOW * before or not self._round(guided=True):
+            if turn % _PATIENCE == 0:
+                if left > _SLOW**_PATIENCE * before:
+                    return
+                before = left
+            if not left or not self._round(guided=True, sided=sided):
                 return
-            before = left
 
-    def _round(self, *, guided: bool) -> bool:
+    def _round(self, *, guided: bool, sided: bool) -> bool:
         """One program for every window of withheld cells; whether there is anything left to do."""
         readers, search = self._readers, self._search
         self._turn += 1
-        cells = np.flatnonzero(search.withheld & ~search.system.fixed)
-        needs = self._needs(np.flatnonzero(readers.open), both=True)
-        for window in self._windows(cells):
-            wanted = window[needs[window] > 0]
+        needs, sides = self._wanted(np.flatnonzero(readers.open))
+        if sided:  # readers' cells that are not asked for stay in place, if they can
+            needs[np.random.default_rng(self._turn).random(len(needs)) < _LEFT_OUT] = 0.0
+        else:
+            needs[needs > np.minimum(search.below, search.above) + NEAR] = 0.0
+        for window in self._windows(np.flatnonzero(search.withheld & ~search.system.fixed)):
             if self._stop():
                 return False
-            if len(wanted):
-                self._ask(window, wanted, needs[wanted], guided=guided)
+            if bool(needs[window].any()):
+                self._ask(window, needs[window], sides[window], guided=guided, sided=sided)
         self._progress()
         return bool(readers.open.any())
 
-    def _needs(self, bounds: Integers, *, both: bool) -> Floats:
-        """For every cell, how far it has to move for some bounds; 0 if it cannot both ways, where that is asked."""
-        needs = np.zeros(len(self._search.system))
-        np.maximum.at(needs, self._readers.bounds.cell[bounds], self._readers.bounds.need[bounds])
-        if both:
-            needs[needs > np.minimum(self._search.below, self._search.above) + NEAR] = 0.0
-        return needs
+    def _wanted(self, bounds: Integers) -> tuple[Floats, Integers]:
+        """For every cell, how far it has to move for some bounds, and whether up or down; 0 where both will do."""
+        which, needs = self._readers.bounds, np.zeros(len(self._search.system))
+        np.maximum.at(needs, which.cell[bounds], which.need[bounds])
+        sides = np.zeros((2, len(needs)), dtype=np.int64)
+        sides[0, which.cell[bounds[which.side[bounds] != DOWN]]] = 1
+        sides[1, which.cell[bounds[which.side[bounds] != UP]]] = 1
+        return needs, sides[0] - sides[1]
 
     def _windows(self, cells: Integers) -> Iterator[Integers]:
         parts = -(-len(cells) // _WINDOW)
@@ -104,15 +124,17 @@ class ReadersSearch:
         for first, last in pairwise(sorted({0, *range(start, len(cells), max(size, 1)), len(cells)})):
             yield cells[first:last]
 
-    def _ask(self, cells: Integers, wanted: Integers, needs: Floats, *, guided: bool) -> None:
+    def _ask(self, cells: Integers, needs: Floats, sides: Integers, *, guided: bool, sided: bool) -> None:
         search, cap = self._search, np.minimum(self._search.below, self._search.above)
-        window, place = Window.of(search.by_cell, cells, cap, cap), np.searchsorted(cells, wanted)
-        signs, (rise, fall) = self._signs(window, place, needs, guided=guided)
-        shift = window.shift(wanted=place, needs=signs * needs, cost=rise, fall=fall, reward=1.0)
-        self._take(cells, shift, both=True)
+        window = Window.of(search.by_cell, cells, *((search.below, search.above) if sided else (cap, cap)))
+        place = np.flatnonzero(needs)
+        signs, (rise, fall) = self._signs(window, place, needs[place], sides[place], guided=guided)
+        still = np.where(self._readers.known[cells] & (needs == 0), _STILL, 0.0) if sided else np.zeros(len(cells))
+        shift = window.shift(wanted=place, needs=signs * needs[place], cost=rise + still, fall=fall + still, reward=1.0)
+        self._take(cells, shift)
 
     def _signs(
-        self, window: Window, place: Integers, needs: Floats, *, guided: bool
+        self, window: Window, place: Integers, needs: Floats, sides: Integers, *, guided: bool
     ) -> tuple[Floats, tuple[Floats, Floats]]:
         """Where each wanted cell goes: sums are balanced, and readers' cells go where they have not been.
 
@@ -124,9 +146,10 @@ class ReadersSearch:
         chosen[place] = needs
         matrix = window.matrix.tocsr()
         own = np.asarray(window.matrix.multiply(window.matrix).sum(axis=0)).ravel()[place] * needs
-        signs = np.where(random.random(len(place)) < 0.5, 1.0, -1.0)
+        free = sides == 0
+        signs = np.where(free, np.where(random.random(len(place)) < 0.5, 1.0, -1.0), sides)
         typical = float(np.median(needs))
-        for _ in range(_SWEEPS):
+        for _ in range(_SWEEPS if bool(free.any()) else 0):
             chosen[place] = signs * needs
             tilt = ((window.matrix.T @ (matrix @ chosen))[place] - signs * own) / typical
             if guided:
@@ -134,10 +157,11 @@ class ReadersSearch:
                 pressure = np.bincount(theirs, weight * way * direction[mine], minlength=n)
                 pressure += np.bincount(mine, weight * way * direction[theirs], minlength=n)
                 tilt = np.sign(tilt) + 2 * np.sign(pressure[place])
-            turn = random.random(len(place)) < 0.5
+            turn = free & (random.random(len(place)) < 0.5)
             signs = np.where(turn & (tilt != 0), -np.sign(tilt), signs)
         if not guided and self._turn % 2 == 0:
-            signs = np.where(random.random(len(place)) < 0.5, signs, -signs)
+            signs = np.where(free & (random.random(len(place)) < 0.5), -signs, signs)
+        chosen[:] = 0.0
         chosen[place] = signs
         goes = way * chosen[mine]
         rise, fall = (np.bincount(theirs, _AVOID * weight * met, minlength=n) for met in (goes > 0, goes < 0))
@@ -164,7 +188,7 @@ class ReadersSearch:
         way = np.concatenate([pairs.way[single], np.ones(len(which)), -np.ones(len(which))])
         return inside[mine[place]], inside[theirs], way, weight[place]
 
-    def _take(self, cells: Integers, shift: Floats, *, both: bool) -> None:
+    def _take(self, cells: Integers, shift: Floats) -> None:
         """Keep the pieces of a shift that say something new."""
         search = self._search
         whole = np.zeros(len(search.system))
@@ -173,7 +197,8 @@ class ReadersSearch:
         order = np.argsort(label, kind="stable")
         bounds = np.flatnonzero(np.diff(label[order], prepend=-1, append=-1))
         parts = [np.sort(moved[order[start:end]]) for start, end in pairwise(bounds)]
-        pieces = [Piece(cells=own, by=whole[own], both=both) for own in parts]
+        turned = np.abs(whole) <= np.minimum(search.below, search.above) + NEAR / 2
+        pieces = [Piece(cells=own, by=whole[own], both=bool(turned[own].all())) for own in parts]
         for at in np.flatnonzero(self._readers.absorb(pieces)):
             search.pieces.append(pieces[at])
             search.keep.append(pieces[at])
@@ -193,31 +218,25 @@ class ReadersSearch:
     def _together(self, todo: Integers, size: int, *, opening: bool) -> Integers:
         """One program for as many bounds as agree, so many at most; the others that are still open."""
         search, readers = self._search, self._readers
-        cap = np.minimum(search.below, search.above)
-        rises, falls, sign = cap > NEAR, cap > NEAR, np.zeros(len(cap))
+        rises, falls, sign = search.above.copy(), search.below.copy(), np.zeros(len(search.below))
         group: list[int] = []
         rest: list[int] = []
         for at, bound in enumerate(todo):
             if len(group) == size:
                 rest += todo[at:].tolist()
                 break
-            cell = int(readers.bounds.cell[bound])
-            fits = not sign[cell] and readers.bounds.need[bound] <= cap[cell] + NEAR
-            for direction in (1, -1) if fits else ():
-                up, down = self._held_by(bound, direction)
-                may = rises[cell] if direction > 0 else falls[cell]
-                if may and not bool(np.any(sign[up] > 0)) and not bool(np.any(sign[down] < 0)):
-                    rises[up] = falls[down] = False
-                    sign[cell] = direction
-                    group.append(bound)
-                    break
-            else:
+            cell, side = int(readers.bounds.cell[bound]), int(readers.bounds.side[bound])
+            room = rises[cell] if side == UP else falls[cell]
+            up, down = self._held_by(bound, side)
+            crossed = bool(np.any(sign[up] > 0)) or bool(np.any(sign[down] < 0))
+            if sign[cell] or crossed or room < readers.bounds.need[bound] - NEAR:
                 rest.append(bound)
+                continue
+            rises[up] = falls[down] = 0.0
+            sign[cell] = side
+            group.append(bound)
         if group:
-            chosen = np.array(group)
-            self._program(
-                chosen, sign, np.where(rises, cap, 0.0), np.where(falls, cap, 0.0), both=True, opening=opening
-            )
+            self._program(np.array(group), rises, falls, opening=opening)
         left = np.array(rest if group else [], dtype=np.int64)
         return left[readers.open[left]]
 
@@ -231,63 +250,75 @@ class ReadersSearch:
         own = pairs.cell[place]
         return np.concatenate([own[single & (way > 0)], known]), np.concatenate([own[single & (way < 0)], known])
 
-    def _program(
-        self,
-        bounds: Integers,
-        sign: Floats,
-        rises: Floats,
-        falls: Floats,
-        *,
-        both: bool,
-        opening: bool,
-        near: bool = True,
-    ) -> None:
-        """One program for some bounds within what cells may move."""
+    def _program(self, bounds: Integers, rises: Floats, falls: Floats, *, opening: bool, near: bool = True) -> None:
+        """One program for some bounds of different cells within what cells may move."""
         search, readers = self._search, self._readers
         can = (search.withheld | opening) & ~search.system.fixed & ((rises > 0) | (falls > 0))
-        needs = self._needs(bounds, both=False)
+        needs, sides = self._wanted(bounds)
         wanted = np.unique(readers.bounds.cell[bounds])
         wanted = wanted[can[wanted]]
         if not len(wanted):
             return
         cells = search.around(wanted, can) if near else np.flatnonzero(can)
         window = Window.of(search.by_cell, cells, falls, rises)
-        place, signed = np.searchsorted(cells, wanted), (sign * needs)[wanted]
+        place, signed = np.searchsorted(cells, wanted), (sides * needs)[wanted]
         price = np.where(search.withheld[cells], 0.01, search.cost[cells] * 100) if opening else np.ones(len(cells))
         shift = window.shift(wanted=place, needs=signed, cost=price, reward=LAST_REWARD)
+        if bool(unmet(shift[place], signed).all()):
+            return
         for step in _OPENING if opening else ():
             weighted = price * search.typical / (np.abs(shift) + step * search.typical)
             shift = window.shift(wanted=place, needs=signed, cost=weighted, reward=LAST_REWARD)
-        self._take(cells, shift, both=both)
+        self._take(cells, shift)
 
     # One by one.
 
     def _alone(self, *, opening: bool) -> None:
         """Each bound that is left by itself: against all of its readers at once, and then one after the other."""
-        self._readers.split()
-        left = np.flatnonzero(self._readers.open)
-        tied = self._tied() if len(left) else set()
-        for bound in left.tolist():
-            for may_open in (False, True) if opening else (False,):
-                for both, near in ((True, True), (False, True), (False, False)):
-                    self._single(bound, set() if may_open else tied, both=both, near=near, opening=may_open)
+        left = np.flatnonzero(self._readers.open).tolist()
+        tied = self._tied() if left else set()
+        for bound in left:
+            for near, may_open in ((True, False), (True, True), (False, True)) if opening else _NEAR_AND_FAR:
+                vain = {reader for reader in self._readers.against(bound) if self._in_vain(bound, reader, may_open)}
+                vain |= set() if may_open else {reader for one, reader in tied if one == bound}
+                self._single(bound, vain, near=near, opening=may_open)
             if self._stop():
                 return
             self._progress()
 
-    def _single(self, bound: int, tied: set[tuple[int, int]], *, both: bool, near: bool, opening: bool) -> None:
+    def _single(self, bound: int, vain: set[int], *, near: bool, opening: bool) -> None:
         readers = self._readers
         if not readers.open[bound]:
             return
-        every = readers.against(bound)
-        if not any((bound, reader) in tied for reader in every):
-            self._hold(bound, np.array(every, dtype=np.int64), both, near, opening)
+        every = sorted(set(readers.against(bound)) - vain)
+        if every or not readers.listed[bound]:
+            self._hold(bound, every, near=near, opening=opening)
             readers.compare(np.array([bound]))
         for reader in readers.against(bound):
             if self._stop():
                 return
-            if (bound, reader) not in tied and reader in readers.against(bound):
-                self._hold(bound, np.array([reader]), both, near, opening)
+            if reader not in vain and [reader] != every and reader in readers.against(bound):
+                self._hold(bound, [reader], near=near, opening=opening)
+
+    def _in_vain(self, bound: int, reader: int, opening: bool) -> bool:
+        """Whether a single sum says that a cell cannot move as far as it has to while a reader's cells stay."""
+        search, bounds = self._search, self._readers.bounds
+        cell, known = bounds.cell[bound], self._readers.known_by(np.array([reader]))[1]
+        for row in search.by_cell[:, [cell]].indices:
+            line = search.system.equations[[row]]
+            own = float(line.data[line.indices == cell][0])
+            rises = line.data * own * bounds.side[bound] < 0
+            room = np.where(rises, search.above[line.indices], search.below[line.indices]) * np.abs(line.data)
+            room[~(search.withheld[line.indices] | opening) | np.isin(line.indices, known)] = 0.0
+            if room[line.indices != cell].sum() < bounds.need[bound] * abs(own) - NEAR:
+                return True
+        return False
+
+    def _hold(self, bound: int, held: list[int], *, near: bool, opening: bool) -> None:
+        _, known = self._readers.known_by(np.array(held, dtype=np.int64))
+        rises, falls = self._search.above.copy(), self._search.below.copy()
+        rises[known] = falls[known] = 0.0
+        self._program(np.array([bound]), rises, falls, opening=opening, near=near)
 
     def _tied(self) -> set[tuple[int, int]]:
         """Open pairs that no shift of withheld cells can settle: the sensitive cell moves as the reader's cell does.
@@ -309,13 +340,3 @@ class ReadersSearch:
         size = np.abs(mine).max(axis=0) * np.abs(theirs).max(axis=0)
         found = (apart <= _TIED * size) & (np.abs(theirs).max(axis=0) > 1e-4)
         return set(zip(single.bound[found].tolist(), single.reader[found].tolist(), strict=True))
-
-    def _hold(self, bound: int, held: Integers, both: bool, near: bool, opening: bool) -> None:
-        search = self._search
-        cap = np.minimum(search.below, search.above)
-        rises, falls = (cap.copy(), cap.copy()) if both else (search.above.copy(), search.below.copy())
-        _, known = self._readers.known_by(held)
-        rises[known] = falls[known] = 0.0
-        sign = np.zeros(len(cap))
-        sign[self._readers.bounds.cell[bound]] = self._readers.bounds.side[bound]
-        self._program(np.array([bound]), sign, rises, falls, both=both, opening=opening, near=near)

@@ -144,6 +144,11 @@ def build_system(
     `zeros_known` fixes cells of value zero, and readers know of all others that they are not; `least` and `most` are
     what readers know of every value.
     """
+    if not tables:  # nothing but zeros
+        none = np.zeros(0)
+        return System(
+            value=none, equations=sparse.csr_matrix((0, 0)), lower=none, upper=none, places={}, hidden=none > 0
+        )
     grid = _Grid.of(tables)
     parts = [grid.part(table) for table in tables.values()]
     hidden, links = grid.shared_margins(parts)

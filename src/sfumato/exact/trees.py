@@ -137,12 +137,18 @@ class Tree:
         for parts, wholes in ((fine, coarse), (coarse, fine)):
             lies = self.nearest(wholes)[parts]
             if bool(np.all(lies >= 0)) or bool(np.isin(wholes, parts).all()):
-                shared = self._made_up(parts[lies >= 0], lies[lies >= 0])
+                shared = self._within(parts, wholes)
                 if len(shared):
                     return shared
-        root = np.array([ROOT], dtype=np.int64)
-        whole = all(len(self._made_up(cut, np.zeros_like(cut))) for cut in (fine, coarse))
-        return root if whole else None
+        if all(len(self._made_up(cut, np.zeros_like(cut))) for cut in (fine, coarse)):
+            return np.array([ROOT], dtype=np.int64)
+        some = [self._within(fine, coarse), self._within(coarse, fine)]  # one of them is of a part of all codes
+        return np.union1d(*some) if any(map(len, some)) else None
+
+    def _within(self, parts: Integers, wholes: Integers) -> Integers:
+        """Of some nodes those that are sums of parts."""
+        lies = self.nearest(wholes)[parts]
+        return self._made_up(parts[lies >= 0], lies[lies >= 0])
 
     def _made_up(self, parts: Integers, wholes: Integers) -> Integers:
         """Of some nodes those whose parts are all there."""

@@ -95,8 +95,8 @@ def explanations(made: Comparison) -> list[str]:
         f"Attacks look for a contributor to within {PERCENT} %. A guarantee does not promise that no estimate comes so "
         "near: it bounds how far the odds between sizes within a factor of 1 + alpha change, whatever a reader knows, "
         "and no attack shows that. Rules without a guarantee are about such estimates, and about nothing else.",
-        f"Methods with chance are averaged over {made.trials} trials, those with a key over a few keys made for it "
-        f"(seed {made.seed}); the key of the office is not used.",
+        f"Methods with chance are averaged over {made.trials} trial{'s' * (made.trials > 1)}, those with a key over a "
+        f"few keys made for it (seed {made.seed}); the key of the office is not used.",
     ]
 
 

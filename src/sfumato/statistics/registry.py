@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
@@ -266,6 +267,14 @@ def for_people(statistic: str) -> dict[str, str]:
     return {getattr(METHODS[name], "named", name): name for name in fitting}
 
 
+def meant(name: str) -> str:
+    """What to say of a name that no method has, nothing of others."""
+    if name in METHODS:
+        return ""
+    close = get_close_matches(name, list(METHODS), n=1)
+    return f"did you mean {close[0]!r}?" if close else "docs/choose.md lists them"
+
+
 def needs(name: str) -> frozenset[str]:
     """The columns that the named method asks tabulation for; none when there is no such method."""
     return METHODS[name].needs if name in METHODS else frozenset()
@@ -359,33 +368,47 @@ def _read(method: str, option: str, kind: Any, value: Any) -> Any:
     kind = {"Fraction": Fraction, "int": int, "bool": bool, "str": str}.get(kind, kind)
     kind = str if get_origin(kind) is Literal else kind
     try:
-        if kind is Fraction and not isinstance(value, bool):
-            return value if isinstance(value, Fraction) else Fraction(str(value))
-        if kind is bool and isinstance(value, bool):
-            return value
-        if kind is int and isinstance(value, int) and not isinstance(value, bool):
-            return value
-        if kind is str and isinstance(value, str):
-            return value
-        if get_origin(kind) is tuple and isinstance(value, list | tuple):
-            return tuple(_read(method, option, get_args(kind)[0], part) for part in value)
+        return _as(kind, value)
     except (ValueError, ZeroDivisionError):
-        pass
-    words = {Fraction: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+        raise ReleaseError(
+            f"method {method!r}, option {option!r}",
+            expected=_kind_in_words(kind),
+            found=_shown(method, value),
+            do="correct the value",
+        ) from None
+
+
+def _as(kind: Any, value: Any) -> Any:
+    """A value of a kind; ValueError where it is none."""
+    if kind is Fraction and not isinstance(value, bool):
+        return value if isinstance(value, Fraction) else Fraction(str(value))
+    if kind is bool and isinstance(value, bool):
+        return value
+    if kind is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind is str and isinstance(value, str):
+        return value
+    if get_origin(kind) is tuple and isinstance(value, list | tuple):
+        return tuple(_as(get_args(kind)[0], part) for part in value)
+    raise ValueError(kind)
+
+
+def _kind_in_words(kind: Any) -> str:
+    """What an option has to be, as messages say it."""
     if get_origin(kind) is tuple:
-        words[kind] = f"a list, each {words.get(get_args(kind)[0], 'entry')}"
-    raise ReleaseError(
-        f"method {method!r}, option {option!r}",
-        expected=words.get(kind, str(kind)),
-        found=_shown(method, value),
-        do="correct the value",
-    )
+        inner = get_args(kind)[0]
+        several = {Fraction: "numbers", int: "whole numbers", str: "words"}
+        return f"a list of {several[inner]}" if inner in several else "a list of lists, such as [[1, 75], [2, 90]]"
+    words = {Fraction: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+    return words.get(kind, str(kind))
 
 
 def _shown(method: str, value: Any) -> str:
     """A value that is refused, as messages show it: options of keyed methods are secrets."""
     if is_keyed(method):
         return "another value"
+    if isinstance(value, Decimal):
+        return str(value)
     return f"values by name, of {', '.join(map(str, value))}" if isinstance(value, Mapping) else repr(value)
 
 

@@ -13,7 +13,7 @@ from sfumato.frame.levels import AT, at_level, each_combination, pairs_of, publi
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.panel.section import EARNINGS, ENDS, Degrees, Flow, Graph
 from sfumato.statistics.people.section import Predict, Quantiles
-from sfumato.statistics.registry import is_exact, is_free, takes_key
+from sfumato.statistics.registry import is_exact, is_free, meant, takes_key
 from sfumato.statistics.totals.section import GrowthOf
 from sfumato.statistics.wish import Wish
 
@@ -66,6 +66,8 @@ class Protection(Described):
         if self.by_period and sum(self.by_period.values(), Fraction(0)) != self.epsilon:
             raise ValueError("write what each period spends as a table: epsilon = { … }")
         if not is_free(self.method) and self.epsilon is None:
+            if unknown := meant(self.method):
+                raise ValueError(f"a method that there is, and not '{self.method}': {unknown}")
             others = f" and not {', '.join(map(repr, self.options))}" if self.options else ""
             raise ValueError(f"the key 'epsilon'{others}: what the table spends of the budget")
         return self

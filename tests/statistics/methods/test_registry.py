@@ -1,8 +1,9 @@
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 
-from sfumato.errors import ReleaseError
+from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.statistics.jobs.smooth import SmoothPareto
 from sfumato.statistics.registry import METHODS, build
 
@@ -55,3 +56,20 @@ def test_a_misspelt_key_is_answered_with_the_nearest_of_all_that_may_stand_there
         build(method, alpha=Fraction("0.1"), epsilon=Fraction(2), options={option: 3})
     assert refusal.value.expected == taken
     assert refusal.value.do == f"did you mean '{near}'?"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "found"),
+    [
+        ({"dominance": [1, 75]}, "a list of lists, such as [[1, 75], [2, 90]]", "[1, 75]"),
+        ({"minimum_units": Decimal("2.5")}, "a whole number", "2.5"),
+        ({"minimum_units": 3, "cost": "cell"}, 'cost = "cells" or "value"', "cost = 'cell'"),
+        ({"pq": 10}, "a list of numbers", "10"),
+    ],
+)
+def test_an_option_of_true_numbers_that_is_wrong_is_shown_beside_what_is_right(
+    options: dict[str, object], expected: str, found: str
+) -> None:
+    with pytest.raises(SfumatoError) as refusal:
+        build("suppression", options=options)
+    assert (refusal.value.expected, refusal.value.found) == (expected, found)

@@ -147,7 +147,8 @@ def cell_columns(seen: Seen) -> dict[str, dict[str, Any]]:
     for name, (one, cells, _) in seen.batch.items():
         at, parts = seen.linked.places[name], cells[ABOUT_PARTS]
         why = [(words, flags & (at >= 0)) for words, flags in reasons_of(one, cells)]
-        ends = [np.where(at >= 0, end[at], cells["exact"]) / parts for end in (low, high)]
+        # A cell that is in no equation has the last place, which is added: there may be no other.
+        ends = [np.where(at >= 0, np.append(end, 0.0)[at], cells["exact"]) / parts for end in (low, high)]
         found[name] = {
             "sensitive": ["; ".join(words for words, flags in why if flags[cell]) for cell in range(len(cells))],
             "reader_low": ends[0],

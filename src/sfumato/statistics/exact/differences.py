@@ -5,8 +5,9 @@ it, and everybody can make it, as far as both are shown. So its cells are part o
 any table, and never shown.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,34 +27,30 @@ def with_differences(
     found = {}
     for name, question in questions.items():
         beyond = {
-            whole: counted_cells(asked, _without(other, parts[whole], question, parts[name], asked))
+            whole: counted_cells(asked, _without((other, parts[whole]), (question, parts[name]), asked, nested), nested)
             for whole, other in questions.items()
-            if whole != name and (asked := _difference(other, question)) is not None
+            if whole != name and (asked := _difference(other, question, nested)) is not None
         }
         found[name] = replace(counted_cells(question, parts[name], nested), beyond=beyond)
     return found
 
 
-def _difference(whole: ExactQuestion, part: ExactQuestion) -> ExactQuestion | None:
+def _difference(whole: ExactQuestion, part: ExactQuestion, nested: Nested) -> ExactQuestion | None:
     """What the difference of two tables asks, or None where neither holds the other or one shows the difference."""
     if (whole.measure, whole.period, whole.units) != (part.measure, part.period, part.units) or not part.where:
         return None
-    for name, kept in whole.where.items():
-        if not set(part.where.get(name, part.codes.get(name, ()))) <= set(kept):
-            return None
+    if not all(_is_within(part, name, kept, nested) for name, kept in whole.where.items()):
+        return None
+    shown = {one.name for one in whole.by}
     narrower = {
         name
         for name, kept in part.where.items()
-        if set(kept) < set(whole.where.get(name, part.codes[name])) and name not in {one.name for one in whole.by}
+        if set(kept) < set(whole.where.get(name, part.codes[name]))
+        and not any(one == name or (one, name) in nested for one in shown)
     }
     if not narrower:
         return None  # the rest are cells of the wider table
-    inner = {one.name: one for one in whole.inner}
-    by = tuple(
-        replace(one, codes=tuple(code for code in one.codes if code in set(inner[one.name].codes)))
-        for one in part.inner
-        if one.name in inner and one.name not in narrower
-    )
+    by = _in_both(whole, part, narrower, nested)
     return replace(
         part,
         by=tuple(one if one.name == part.period else with_total(one) for one in by),
@@ -64,11 +61,40 @@ def _difference(whole: ExactQuestion, part: ExactQuestion) -> ExactQuestion | No
     )
 
 
-def _without(whole: ExactQuestion, more: Parts, part: ExactQuestion, less: Parts, asked: ExactQuestion) -> Parts:
+def _is_within(part: ExactQuestion, name: str, kept: tuple[str, ...], nested: Nested) -> bool:
+    """Whether a table, or those of its cells that a filter keeps, lies within the filter."""
+    for one, codes in part.codes.items():
+        if one == name or (one, name) in nested:
+            above = nested.get((one, name), {code: code for code in codes})
+            if one in {dimension.name for dimension in part.by}:
+                return True
+            if {above[code] for code in part.where.get(one, codes)} <= set(kept):
+                return True
+    return False
+
+
+def _in_both(whole: ExactQuestion, part: ExactQuestion, narrower: set[str], nested: Nested) -> tuple[Dimension, ...]:
+    """The dimensions by which both tables can be told: the same, or of two levels of one attribute the coarser."""
+    inner = {one.name: one for one in whole.inner}
+    found = {
+        one.name: replace(one, codes=tuple(code for code in one.codes if code in set(inner[one.name].codes)))
+        for one in part.inner
+        if one.name in inner and one.name not in narrower
+    }
+    for one, other in product(part.inner, whole.inner):
+        coarse = other if (one.name, other.name) in nested else one if (other.name, one.name) in nested else None
+        if coarse is not None and not any(name == coarse.name or (name, coarse.name) in nested for name in found):
+            found[coarse.name] = coarse
+    return tuple(found.values())
+
+
+def _without(
+    whole: tuple[ExactQuestion, Parts], part: tuple[ExactQuestion, Parts], asked: ExactQuestion, nested: Nested
+) -> Parts:
     """What units have in a wider table beyond what they have in a filtered one."""
     chosen = []
-    for question, parts, sign in ((whole, more, 1), (part, less, -1)):
-        at = _onto(asked.inner, question.inner, parts.at)
+    for (question, parts), sign in ((whole, 1), (part, -1)):
+        at = _onto(asked.inner, question.inner, parts.at, whole[0].where, nested)
         own = parts.value if parts.contribution is None else parts.contribution
         asked_for = np.ones(len(at), dtype=bool) if parts.asked is None else parts.asked
         inside = at >= 0
@@ -76,20 +102,40 @@ def _without(whole: ExactQuestion, more: Parts, part: ExactQuestion, less: Parts
         chosen.append([at[inside], *(column[inside] for column in columns)])
     at, value, records, own, asked_for, *units = (np.concatenate(pair) for pair in zip(*chosen, strict=True))
     return Parts(
-        at=at, value=value, records=records, units=tuple(units), contribution=own, asked=asked_for, parts=more.parts
+        at=at, value=value, records=records, units=tuple(units), contribution=own, asked=asked_for, parts=whole[1].parts
     )
 
 
-def _onto(by: tuple[Dimension, ...], inner: tuple[Dimension, ...], at: Integers) -> Integers:
-    """Positions among inner cells of a table, as positions in the product of some of its dimensions; −1 outside."""
-    codes = dict(zip([one.name for one in inner], places(at, inner), strict=True))
-    found, inside = np.zeros(len(at), dtype=np.int64), np.ones(len(at), dtype=bool)
+def _onto(
+    by: tuple[Dimension, ...],
+    inner: tuple[Dimension, ...],
+    at: Integers,
+    where: Mapping[str, tuple[str, ...]],
+    nested: Nested,
+) -> Integers:
+    """Positions among inner cells of a table, as positions in some dimensions, coarser ones too.
+
+    What does not lie in these, or in the filters of the wider table, is at −1.
+    """
+    own = dict(zip([one.name for one in inner], places(at, inner), strict=True))
     listed = {one.name: one.codes for one in inner}
+
+    def moved(name: str, codes: Sequence[str]) -> Integers:
+        """For every position the place among some codes of an attribute; 0 where the table does not tell it."""
+        place = {code: number for number, code in enumerate(codes)}
+        for one, fine in listed.items():
+            if one == name or (one, name) in nested:
+                above = nested.get((one, name), {code: code for code in fine})
+                return np.array([place.get(above[code], -1) for code in fine], dtype=np.int64)[own[one]]
+        return np.zeros(len(at), dtype=np.int64)
+
+    found, inside = np.zeros(len(at), dtype=np.int64), np.ones(len(at), dtype=bool)
     for one in by:
-        place = {code: number for number, code in enumerate(one.codes)}
-        moved = np.array([place.get(code, -1) for code in listed[one.name]], dtype=np.int64)[codes[one.name]]
-        inside &= moved >= 0
-        found = found * len(one) + moved
+        place = moved(one.name, one.codes)
+        inside &= place >= 0
+        found = found * len(one) + place
+    for name, kept in where.items():
+        inside &= moved(name, kept) >= 0
     return np.where(inside, found, -1)
 
 
@@ -187,7 +233,7 @@ def _sums_of(
     for name, sign in ((one.whole, 1.0), (one.part, -1.0)):
         question, cells = tables[name]
         finest, place = _inner_cells(question, cells)
-        onto = _onto(inner, question.inner, place)
+        onto = _onto(inner, question.inner, place, tables[one.whole][0].where, one.cells.nested)
         rows.append(onto[onto >= 0])
         columns.append(located[name][finest][onto >= 0])
         signs.append(np.full(int((onto >= 0).sum()), sign))

@@ -11,7 +11,7 @@ from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.method import PlannedError, check_confidence
 from sfumato.noise.randomness import Randomness
-from sfumato.privacy.guarantee import NoFormalGuarantee, plain
+from sfumato.privacy.guarantee import NoFormalGuarantee, plain, rounded_up
 
 Choice = Literal["published", "protected"]
 BEYOND = "beyond"
@@ -35,6 +35,8 @@ class SensitivityRules:
     """Whether the proof is about readers who contribute alone to a cell, too."""
     instead: ClassVar[str] = "withheld"
     """What becomes of cells whose value is not shown."""
+    shown: ClassVar[str] = "true numbers"
+    """What is published."""
     minimum_units: int = 0
     """The least number of units of a cell that is shown, at every level of unit."""
     minimum_count: int = 0
@@ -73,7 +75,7 @@ class SensitivityRules:
             (
                 {self.zeros, self.full} <= {"published", "protected"},
                 '"published" or "protected", for zeros and full cells',
-                "another word",
+                f"zeros = {self.zeros!r}, full = {self.full!r}",
             ),
         )
 
@@ -118,6 +120,33 @@ class SensitivityRules:
             found.append("it holds everyone of its group")
         return found
 
+    def limits(self) -> dict[str, Any]:
+        """The rules as fields, under the names that a release file gives them, and what was proved of them."""
+        stated: dict[str, Any] = {
+            "minimum_units": self.minimum_units,
+            "minimum_count": self.minimum_count,
+            "dominance": [[rounded_up(n), rounded_up(k)] for n, k in self.dominance],
+            "p": rounded_up(self.p),
+            "pq": [rounded_up(one) for one in self.pq],
+            "coalition": self.coalition if self.coalition > 1 else 0,
+            "full": "protected" if self.full == "protected" else "",
+        }
+        return {name: limit for name, limit in stated.items() if limit} | {"proved_against": list(self.proved_against)}
+
+    @property
+    def proved_against(self) -> tuple[str, ...]:
+        """The readers of whom it was proved by linear programs that they cannot come closer than rules allow."""
+        return ("readers", "contributors")[: 1 + self.against_contributors] if self.has_rules else ()
+
+    @property
+    def reach(self) -> str:
+        """How far below the true value rules can ask for nothing: what everybody knows, for the statement."""
+        below = "zero" if self.zeros == "protected" else "one, as zeros are published"
+        return (
+            f"Below the true value it ends where everybody knows a value to end: at {below}, and where numbers of "
+            "establishments are told at one job for each."
+        )
+
     def found(self, answer: Cells) -> dict[str, Any]:  # noqa: ARG002 (rounding looks at it)
         """What only the answer tells of how it was made, as fields."""
         return {}
@@ -133,7 +162,7 @@ class SensitivityRules:
     @property
     def statement(self) -> str:
         """What is bounded instead, as a clause."""
-        return "true numbers are published, and nothing bounds what a reader with other knowledge learns from them"
+        return f"{self.shown} are published, and nothing bounds what a reader with other knowledge learns from them"
 
     def planned_error(self) -> PlannedError:
         """Values that are published are true."""
@@ -177,7 +206,7 @@ class Suppression(SensitivityRules):
                 "a rule: minimum_units, minimum_count, dominance, p, pq, or zeros or full that are protected",
                 "none, so that nothing would be withheld",
             ),
-            (self.cost in ("cells", "value"), 'cost = "cells" or "value"', "another word"),
+            (self.cost in ("cells", "value"), 'cost = "cells" or "value"', f"cost = {self.cost!r}"),
             (self.seconds >= 1, "seconds ≥ 1", f"seconds = {self.seconds}"),
         )
 
@@ -198,7 +227,8 @@ class Suppression(SensitivityRules):
     error_words: ClassVar[tuple[str, str]] = ("exact", "exact, or withheld")
     reading: ClassVar[str] = (
         "Values that are published are true numbers, without error by the protection. A cell that is withheld is "
-        "sensitive itself, or one that is not; nothing tells which."
+        "sensitive itself, or one that is not: its status does not tell which, though what else is known of it may, "
+        "such as how many contribute."
     )
 
     def facts(self) -> dict[str, Any]:
@@ -212,17 +242,18 @@ class Suppression(SensitivityRules):
             "For every sensitive cell it was proved, by linear programs over all cells and sums of all tables of the "
             "release and of earlier ones that it names, that what is published leaves an interval around the true "
             "value at least as wide as the rules ask for: to readers outside, and to each contributor who is alone in "
-            "a cell, or holds all of it, and so knows that cell."
+            f"a cell, or holds all of it, and so knows that cell. {self.reach}"
         )
 
     @property
     def not_proved(self) -> str:
         """What was not, for the statement."""
         return (
-            "The proof is about readers who know the published tables, that values are not below zero, and, as "
-            "contributors, their own cells. It says nothing of readers who know more of others, of several "
-            "contributors who put together what they know beyond what the rules ask for, of tables about other periods "
-            "or other versions of the data, and of how likely values inside an interval are."
+            "The proof is about readers who know the published tables, the least that a value can be, and, as "
+            "contributors, their own cells. A withheld cell that is not sensitive itself may be worked out. Nothing is "
+            "said of readers who know more of others, of several contributors who put together what they know beyond "
+            "what the rules ask for, of tables about other periods or other versions of the data, and of how likely "
+            "values inside an interval are."
         )
 
 
@@ -232,6 +263,7 @@ class Rounding(SensitivityRules):
 
     name: ClassVar[str] = "rounding"
     decided_in: ClassVar[str] = "rounded:rounded"
+    shown: ClassVar[str] = "rounded numbers"
     keyed_forms: ClassVar[tuple[str, ...]] = ("random",)
     base: int = 5
     """Published values are multiples of it."""
@@ -243,8 +275,12 @@ class Rounding(SensitivityRules):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check(
-            (2 <= self.base <= 10**9, "a base from 2 on", f"base = {self.base}"),
-            (self.form in ("controlled", "plain", "random"), 'form = "controlled", "plain" or "random"', "another"),
+            (2 <= self.base <= 10**9, f"a base from 2 to {10**9:,}", f"base = {self.base}"),
+            (
+                self.form in ("controlled", "plain", "random"),
+                'form = "controlled", "plain" or "random"',
+                f"form = {self.form!r}",
+            ),
         )
 
     @property
@@ -318,7 +354,7 @@ class Rounding(SensitivityRules):
         return (
             f"A cell is sensitive where {', or '.join(self.rules())}. For every sensitive cell it was proved, by "
             "linear programs over all cells and sums of all tables of the release, that rounded numbers leave an "
-            "interval around the true value at least as wide as the rules ask for."
+            f"interval around the true value at least as wide as the rules ask for. {self.reach}"
         )
 
     @property
@@ -338,6 +374,7 @@ class Ranges(SensitivityRules):
     name: ClassVar[str] = "ranges"
     decided_in: ClassVar[str] = "ranged:ranged"
     instead: ClassVar[str] = "shown as ranges"
+    shown: ClassVar[str] = "true numbers and ranges"
     classes: tuple[int, ...] = ()
     """Where classes begin: the first at 1, or at 0 where zero is part of it, the last without end."""
     width: Fraction = Fraction(0)
@@ -356,8 +393,8 @@ class Ranges(SensitivityRules):
     error_words: ClassVar[tuple[str, str]] = ("exact", "exact, or a range")
     reading: ClassVar[str] = (
         "Values that are published are true numbers, without error by the protection; `low` and `high` are the ends of "
-        "the range that the others lie in. A cell with a range is sensitive itself, or one that is not; nothing tells "
-        "which."
+        "the range that the others lie in. A cell with a range is sensitive itself, or one that is not: its status "
+        "does not tell which, though what else is known of it may, such as how many contribute."
     )
 
     def __post_init__(self) -> None:
@@ -404,16 +441,16 @@ class Ranges(SensitivityRules):
             f"A cell is sensitive where {', or '.join(self.rules())}. For every sensitive cell it was proved, by "
             "linear programs over all cells and sums of all tables of the release and of earlier ones that it names, "
             "that numbers and ranges together leave an interval around the true value at least as wide as the rules "
-            f"ask for{', down to one where zeros are published' if self.zeros == 'published' else ''}. {alike}"
+            f"ask for. {self.reach} {alike}"
         )
 
     @property
     def not_proved(self) -> str:
         """What was not, for the statement."""
         return (
-            "The proof is about readers who know the published tables and that values are not below zero. Nothing is "
-            "said of readers who know single contributions, of tables about other periods or other versions of the "
-            "data, and of how likely values inside a range are."
+            "The proof is about readers who know the published tables and the least that a value can be. A number that "
+            "is not sensitive itself may be worked out. Nothing is said of readers who know single contributions, of "
+            "tables about other periods or other versions of the data, and of how likely values inside a range are."
         )
 
 
@@ -424,6 +461,7 @@ class Coarsening(SensitivityRules):
     name: ClassVar[str] = "coarsening"
     decided_in: ClassVar[str] = "coarsened:coarsened"
     merges: ClassVar[bool] = True
+    shown: ClassVar[str] = "true numbers of coarser groups"
     cost: Literal["cells", "value"] = "cells"
     """Whether as many cells as possible are kept, or as much as possible of where the value lies."""
 
@@ -434,7 +472,7 @@ class Coarsening(SensitivityRules):
     }
     error_words: ClassVar[tuple[str, str]] = ("exact", "exact, of coarser groups")
     reading: ClassVar[str] = (
-        "Values are true numbers, without error by the protection, of groups that are as fine as the rules allow. "
+        "Values are true numbers, without error by the protection, of groups that pass the rules. "
         "Codes that are not available were merged into the one above them, or are shown by those below them."
     )
 
@@ -445,9 +483,9 @@ class Coarsening(SensitivityRules):
             (
                 self.zeros == self.full == "published",
                 "nothing of zeros and full cells: rules for coarser groups are about contributors",
-                "one that is protected",
+                f"zeros = {self.zeros!r}, full = {self.full!r}",
             ),
-            (self.cost in ("cells", "value"), 'cost = "cells" or "value"', "another word"),
+            (self.cost in ("cells", "value"), 'cost = "cells" or "value"', f"cost = {self.cost!r}"),
         )
 
     @property

@@ -311,8 +311,10 @@ class ExactTable(PublishedTable):
         return super().column_texts(plan) | told
 
     def design(self) -> dict[str, Any]:
-        """The rules, in words and as numbers, and at which levels of unit."""
-        return {"rules": {"sensitive": self.method.rules(), "units": list(self.question.units), **self.method.facts()}}
+        """The rules, in words and as numbers, at which levels of unit, and what was proved of them."""
+        method = self.method
+        words = {"sensitive": method.rules(), "units": list(self.question.units)}
+        return {"rules": {**words, **method.limits(), **method.facts()}}
 
     def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
         """With totals every attribute has one code more, and where codes are merged those of all levels."""
@@ -339,7 +341,7 @@ class ExactTable(PublishedTable):
         """What was done to its numbers, and what was proved of it."""
         found = "" if answer is None else self.method.found_in_words(answer)
         units = self.question.units
-        levels = f" Units are {', and '.join(units)}." if units and self.method.has_rules else ""
+        levels = f" A unit is one {', at another level one '.join(units)}." if units and self.method.has_rules else ""
         return f"{self.what_was_done()}{self.has_none(plan)}{found}{levels} {self.method.proved}"
 
     @classmethod
@@ -350,7 +352,14 @@ class ExactTable(PublishedTable):
     @classmethod
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What is not proved."""
-        return list(dict.fromkeys(table.method.not_proved for table in plan.of_kind(cls)))
+        tables = plan.of_kind(cls)
+        filtered = [one.name for one in tables if one.question.where and one.method.has_rules]
+        several = (
+            f"Tables {', '.join(f'`{name}`' for name in filtered)} are about some of the data each. What a wider table "
+            "has beyond one of them is judged like a published table; what several of them tell by adding and "
+            "subtracting more than two tables is not."
+        )
+        return [*dict.fromkeys(one.method.not_proved for one in tables), *([several] if len(filtered) > 1 else [])]
 
 
 def _ends(answer: Cells) -> Floats:
