@@ -214,6 +214,9 @@ def test_variables_are_moved_with_a_button_and_swapped_with_a_link(visit: Visito
         page.get_by_role("button", name="Move Job up").click()
         expect(heads).to_have_text(["Job", "Region"])
         expect(page).to_have_url(re.compile("stub=job,region"))
+        expect(page.get_by_role("link", name="Deutsch")).to_have_attribute(
+            "href", re.compile("stub=job%2Cregion.*lang=de")
+        )
         page.get_by_role("link", name="Swap rows and columns").click()
         expect(heads).to_have_count(0)
         expect(page.locator("#turn")).to_be_focused()

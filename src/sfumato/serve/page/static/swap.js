@@ -15,6 +15,12 @@ function address(form, submitter) {
 
 const parts = (root) => root.querySelector("#main");
 
+/** Links to other languages lead to what is shown now. */
+function renewLanguages(page) {
+  const fresh = page.getElementById("languages");
+  if (fresh) document.getElementById("languages")?.replaceWith(document.importNode(fresh, true));
+}
+
 async function show(url, ready, { focus, push = true } = {}) {
   const main = parts(document);
   main.setAttribute("aria-busy", "true");
@@ -28,6 +34,7 @@ async function show(url, ready, { focus, push = true } = {}) {
     main.replaceChildren(...document.importNode(fresh, true).childNodes);
     for (const id of open) if (id && document.getElementById(id)) document.getElementById(id).open = true;
     for (const [id, top] of lists) document.getElementById(id)?.querySelector(".list")?.scrollTo(0, top);
+    renewLanguages(page);
     document.title = page.title;
     if (push) history.pushState({}, "", response.url);
     ready(main);
@@ -46,10 +53,12 @@ async function refresh(form, ready) {
   const url = address(form);
   const response = await fetch(url, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!response?.ok || String(address(form)) !== String(url)) return;
-  const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("result");
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const fresh = page.getElementById("result");
   const old = document.getElementById("result");
   if (!fresh || !old) return;
   old.replaceWith(document.importNode(fresh, true));
+  renewLanguages(page);
   history.replaceState({}, "", response.url);
   ready(document.getElementById("result"));
   document.getElementById("announce").textContent = document.querySelector("[data-announce]")?.textContent.trim() ?? "";
