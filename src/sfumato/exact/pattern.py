@@ -96,7 +96,7 @@ def withhold(
         search = _improved(search, tries, stop, progress)
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        lesser = smaller.lesser(shares, protection, system.value)
+        lesser = smaller.lesser(shares.with_sums(system, protection), protection, system.value)
         against = Readers(search, smaller.knowers(protection.owner), lesser)
         against.absorb(search.pieces)
         ReadersSearch(search, against, stop, lambda share: progress("single readers", share)).settle(opening=True)

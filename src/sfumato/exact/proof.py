@@ -128,7 +128,7 @@ def prove(
     up[inside] = np.maximum(up[inside], up_small[smaller.belongs[inside]])
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        lesser = smaller.lesser(shares, wanted, system.value)
+        lesser = smaller.lesser(shares.with_sums(system, protection), wanted, system.value)
         against = Readers(search, smaller.knowers(wanted.owner), lesser)
         against.absorb(sorted([*given, *search.pieces], key=lambda piece: len(piece.cells)))
         against.compare()
