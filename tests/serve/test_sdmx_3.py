@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 import sdmx
+import sdmx.reader.xml.v30  # sdmx1 2.28 cannot load it any more after it has read data of 2.1 in the same process
 from lxml import etree
 from pysdmx.io import get_datasets, read_sdmx
 from pysdmx.model import Hierarchy, HierarchyAssociation
