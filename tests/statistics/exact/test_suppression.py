@@ -115,6 +115,25 @@ def test_a_filter_is_a_part_of_the_table_it_filters(folder: Path) -> None:
             assert north[sector,] is None
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_weights_say_whether_totals_and_which_tables_are_kept(kept: bool, folder: Path) -> None:
+    few, dear = 'method = "suppression", minimum_units = 3', 100 if kept else 0.01
+    alone = 'alone; count = "records"; by = ["sector"]; where = { place = "A" }; totals = true'
+    run(load(release_file(folder, [alone], name="alone", rules=f"{few}, total_weight = {dear}")))
+    found = rows(folder, "alone", "alone_bundle")
+    assert found["1",] is None
+    assert (found["total",] is not None) == kept
+    folder = folder / "other"
+    folder.mkdir()
+    write_records(folder)
+    places = f'places; count = "records"; by = ["place"]; protect = {{ {few}, weight = {dear} }}'
+    run(load(release_file(folder, [NUMBER, places], rules=few)))
+    assert (rows(folder, "places")["A",] is not None) == kept
+    assert (list(rows(folder, "number").values()).count(None) > 1) == kept
+    rules = json.loads((folder / "release_bundle/structure.json").read_text(encoding="utf-8"))["tables"][1]["rules"]
+    assert rules["weight"] == dear
+
+
 def test_the_same_question_gets_the_same_answer_and_costs_nothing(folder: Path) -> None:
     release = load(release_file(folder, [TURNOVER]))
     first = run(release)
@@ -200,6 +219,8 @@ def test_weighted_totals_are_published_in_whole_units_and_linked(folder: Path) -
         ('method = "suppression", pq = [20, 10]', "p < q"),
         ('method = "suppression", p = 10, epsilon = 1', "neither alpha nor epsilon"),
         ('method = "suppression", p = 10, cost = "time"', "cells"),
+        ('method = "suppression", p = 10, weight = 0', "weight from 0.001"),
+        ('method = "suppression", p = 10, total_weight = 1001', "total_weight from 0.001 to 1,000"),
         ('method = "suppression", p = 10, minimum = 3', "an option of the method"),
     ],
 )

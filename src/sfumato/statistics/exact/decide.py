@@ -295,7 +295,7 @@ def suppressed(
     pattern = withhold(
         system,
         protection,
-        cost=costs.of(system, before=_withheld_last(found, batch, last)),
+        cost=costs.of(system, weights=_weights(found, batch), before=_withheld_last(found, batch, last)),
         start=before if bool(before.any()) else None,
         shares=shares,
         stop=lambda: monotonic() > end,
@@ -327,6 +327,15 @@ def prove_with_unshown(system: System, withheld: Flags, protection: Protection, 
     """The proof of withheld cells and of those that no table shows, which may be sensitive as well."""
     nothing = np.zeros(len(system), dtype=bool)
     return prove(replace(system, hidden=nothing), withheld | system.hidden, protection, **options)
+
+
+def _weights(found: Linked, batch: Batch) -> Floats:
+    """What every cell costs beside others: as much as in the table that it costs most in."""
+    weights = np.zeros(len(found.system))
+    for name, (one, cells) in batch.items():
+        at = found.places[name]
+        np.maximum.at(weights, at[at >= 0], one.method.weights(cells)[at >= 0])
+    return np.where(weights > 0, weights, 1.0)
 
 
 def _withheld_last(found: Linked, batch: Batch, last: Mapping[str, Cells]) -> Flags | None:

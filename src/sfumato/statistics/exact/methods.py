@@ -1,6 +1,6 @@
 """The methods of true numbers: what each publishes, and what its statement says of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -8,9 +8,12 @@ import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.cells import Cells
+from sfumato.frame.levels import TOTAL
+from sfumato.method import ADDED
 from sfumato.privacy.guarantee import plain
 from sfumato.statistics.exact.rules import SensitivityRules
 
+_LIGHTEST, _HEAVIEST = Fraction(1, 1000), 1000
 BEYOND = "beyond"
 """The column of rounded answers that says of how many cells the number is not next to the truth, if it is of any."""
 
@@ -26,6 +29,10 @@ class Suppression(SensitivityRules):
     """Whether as few cells as possible are withheld beside sensitive ones, or as little of the total."""
     seconds: int = 600
     """After so long nothing is improved any more: what comes is proved all the same, and perhaps larger."""
+    weight: Fraction = field(default=Fraction(1), repr=False, metadata={ADDED: True})
+    """What it costs to withhold a cell of this table beside one of the same cost in others."""
+    total_weight: Fraction = field(default=Fraction(1), repr=False, metadata={ADDED: True})
+    """The same of its totals, on top."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,6 +44,10 @@ class Suppression(SensitivityRules):
             ),
             (self.cost in ("cells", "value"), 'cost = "cells" or "value"', f"cost = {self.cost!r}"),
             (self.seconds >= 1, "seconds ≥ 1", f"seconds = {self.seconds}"),
+            *(
+                (_LIGHTEST <= weight <= _HEAVIEST, f"{name} from 0.001 to 1,000", f"{name} = {plain(weight)}")
+                for name, weight in (("weight", self.weight), ("total_weight", self.total_weight))
+            ),
         )
 
     @property
@@ -62,7 +73,17 @@ class Suppression(SensitivityRules):
 
     def facts(self) -> dict[str, Any]:
         """The options as fields."""
-        return {"cost": self.cost, "zeros": self.zeros}
+        weights = {"weight": float(self.weight), "total_weight": float(self.total_weight)}
+        return {"cost": self.cost, "zeros": self.zeros} | {name: one for name, one in weights.items() if one != 1}
+
+    def weights(self, cells: Cells) -> Floats:
+        """What it costs to withhold each cell of a table beside one of weight 1."""
+        total = np.zeros(len(cells), dtype=bool)
+        for one in cells.dimensions:
+            if TOTAL in one.codes:
+                total |= cells.codes(one.name) == one.codes.index(TOTAL)
+        found: Floats = np.where(total, float(self.weight * self.total_weight), float(self.weight))
+        return found
 
     @property
     def proved(self) -> str:
