@@ -74,6 +74,7 @@ def _beside(register: Register, folder: Path, tell: Tell) -> dict[str, Any]:
             if not np.array_equal(sensitive, needs.sensitive):
                 raise WrongResultError(f"other cells are sensitive to {other.name}: the patterns cannot be compared")
             told |= _told(system, theirs) | _audited(system, theirs, asked, tell)
+            told["repaired"] = _told(system, _repaired(system, theirs, asked, other.promise))
         patterns[other.name] = told
     return {
         "cells": len(register.names()),
@@ -91,7 +92,7 @@ def _needs(register: Register) -> tuple[System, Protection]:
 def questions(system: System, needs: Protection) -> dict[str, Protection]:
     """What a pattern may be asked for: that no cell is told exactly, or bounds as far off as the rule says."""
     down, up = (np.where(needs.sensitive, np.minimum(1.0, room), 0.0) for room in system.freedom)
-    return {EXACTLY: replace(needs, down=down, up=up), RULE: needs}
+    return {EXACTLY: replace(needs, down=down, up=up, either=True), RULE: needs}
 
 
 def _ours(register: Register, promise: str) -> tuple[dict[str, Any], Flags]:
@@ -128,6 +129,13 @@ def _audited(system: System, pattern: Flags, asked: dict[str, Protection], tell:
             "stopped": ended,
         }
     return found
+
+
+def _repaired(system: System, pattern: Flags, asked: dict[str, Protection], promise: str) -> Flags:
+    """A pattern of others with further cells, until it keeps what one of ours promises."""
+    for question, readers in PROMISES[promise]:
+        pattern = withhold(system, asked[question], cost=COSTS.of(system), start=pattern, readers=readers).withheld
+    return pattern
 
 
 def _deadline(seconds: float) -> Callable[[], bool]:

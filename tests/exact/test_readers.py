@@ -46,22 +46,29 @@ def _cells(needs: Protection, who: int) -> tuple[int, ...]:
 
 def _told(system: System, withheld: Flags, needs: Protection, cell: int, known: tuple[int, ...]) -> bool:
     low, high = interval(system, withheld, cell, known)
-    value = system.value[cell]
-    return bool(low > value - needs.down[cell] + 1e-5 or high < value + needs.up[cell] - 1e-5)
+    value, down, up = system.value[cell], needs.down[cell], needs.up[cell]
+    near = [end for end, asked in ((low > value - down + 1e-5, down), (high < value + up - 1e-5, up)) if asked > 0]
+    return bool(near) and (all(near) if needs.either else any(near))
 
 
+@pytest.mark.parametrize("either", [False, True])
 @pytest.mark.parametrize(("shape", "seed"), SHAPES)
-def test_patterns_hold_against_every_single_reader(shape: tuple[int, ...], seed: int) -> None:
+def test_patterns_hold_against_every_single_reader(shape: tuple[int, ...], seed: int, either: bool) -> None:
     system, needs = with_owners(seed, shape)
+    needs = replace(needs, either=either)
     pattern = withhold(system, needs)
     assert audit(system, pattern.withheld, needs) == [tuple(pair) for pair in pattern.pairs.tolist()]
     proof = prove(system, pattern.withheld, needs, pieces=pattern.pieces)
     assert proof.pairs.tolist() == pattern.pairs.tolist()
 
 
+@pytest.mark.parametrize("either", [False, True])
 @pytest.mark.parametrize(("shape", "seed"), SHAPES)
-def test_the_proof_finds_the_open_pairs_of_any_pattern_and_no_others(shape: tuple[int, ...], seed: int) -> None:
+def test_the_proof_finds_the_open_pairs_of_any_pattern_and_no_others(
+    shape: tuple[int, ...], seed: int, either: bool
+) -> None:
     system, needs = with_owners(seed, shape, share=0.4)
+    needs = replace(needs, either=either)
     pattern = withhold(system, needs, readers=False)
     open_pairs = audit(system, pattern.withheld, needs)
     assert open_pairs
@@ -81,6 +88,18 @@ def test_a_pattern_with_one_cell_fewer_is_found_open() -> None:
         assert [tuple(pair) for pair in proof.pairs.tolist()] == audit(system, less, needs)
         missed += proof.holds
     assert missed < (pattern.withheld & ~needs.sensitive).sum()
+
+
+def test_where_one_side_is_enough_fewer_cells_are_withheld_and_none_is_told_exactly() -> None:
+    both, either = 0, 0
+    for seed in range(4):
+        system, needs = with_owners(seed, (5, 5), share=0.6)
+        one = replace(needs, either=True)
+        pattern = withhold(system, one)
+        assert audit(system, pattern.withheld, one) == [tuple(pair) for pair in pattern.pairs.tolist()]
+        either += pattern.cells
+        both += withhold(system, needs).cells
+    assert either < both
 
 
 def rings() -> tuple[Search, Readers]:

@@ -106,6 +106,7 @@ def prove(
         down=protection.down,
         up=protection.up,
         owner=np.where(withheld, protection.owner, -1),
+        either=protection.either,
     )
     search = Search(
         smaller.system,
@@ -130,17 +131,18 @@ def prove(
     if readers:
         lesser = smaller.lesser(shares.with_sums(system, protection), wanted, system.value)
         against = Readers(search, smaller.knowers(wanted.owner), lesser)
-        against.absorb(sorted([*given, *search.pieces], key=lambda piece: len(piece.cells)))
+        shown = sorted([*given, *search.pieces], key=lambda piece: len(piece.cells))
+        against.absorb(shown)
         against.compare()
+        if given:  # they may show each bound by itself
+            against.split()
+            against.absorb(shown)
+            against.compare()
         programs = ReadersSearch(search, against, stop, lambda share: progress(_EVERYBODY + (1 - _EVERYBODY) * share))
         programs.settle(opening=False)
         pairs = smaller.pairs(against.unsettled(), wanted)
     progress(1.0)
-    wide = (
-        (down >= protection.down - NEAR)
-        & (up >= protection.up - NEAR)
-        & (withheld | (protection.up + protection.down == 0))
-    )
+    wide = _met(protection, down, up) & (withheld | (protection.up + protection.down == 0))
     return Proof(
         low=system.value - down,
         high=system.value + up,
@@ -151,6 +153,16 @@ def prove(
         readers=readers,
         pieces=(*pieces, *(smaller.piece(piece) for piece in search.pieces)),
     )
+
+
+def _met(protection: Protection, down: Floats, up: Floats) -> Flags:
+    """Where a reader's bounds, so far below and above the value, are as far away as they have to be."""
+    below, above = down >= protection.down - NEAR, up >= protection.up - NEAR
+    if not protection.either:
+        return below & above
+    below &= protection.down > NEAR
+    above &= protection.up > NEAR
+    return below | above | (np.maximum(protection.down, protection.up) <= NEAR)
 
 
 def _alone(search: Search, stop: Callable[[], bool]) -> Flags:

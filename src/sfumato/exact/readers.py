@@ -238,6 +238,7 @@ class Readers:
     def absorb(self, pieces: Sequence[Piece]) -> Flags:
         """Note against whom some pieces protect; for each of them, whether that is news."""
         parts = [self._absorb(part) if len(self) else np.zeros(len(part), dtype=bool) for part in batches(pieces)]
+        self._spare()
         return np.concatenate([np.zeros(0, dtype=bool), *parts])
 
     def split(self) -> None:
@@ -249,6 +250,52 @@ class Readers:
         self.pairs = once.beside(replace(twice, bound=place[twice.bound] + 1))
         self.listed = np.repeat(self.listed, 1 + chosen)
         self.bounds = self.bounds.apart(chosen, self._protection)
+        self._spare()
+
+    def _spare(self) -> None:
+        """Where a bound on one side is enough: leave out the readers from whom the other one is protected.
+
+        Not those whose lower bound stands apart: from them, both are.
+        """
+        if not self._protection.either or not bool(np.any(self.bounds.side != BOTH)):
+            return
+        other = {side: self._listed_at(-side) for side in (UP, DOWN)}
+        for side, at in other.items():
+            self._as_other(side, at)
+        cell, side = self.bounds.cell[self.pairs.bound], self.bounds.side[self.pairs.bound]
+        key = cell * len(self) + self.pairs.reader
+        gone = np.zeros(len(key), dtype=bool)
+        for one, at in other.items():
+            mine = np.flatnonzero((side == one) & (at[cell] >= 0))
+            gone[mine] = ~np.isin(key[mine], key[side == -one]) & ~np.isin(key[mine], self._elsewhere)
+        self.pairs = self.pairs.only(~gone)
+
+    def _listed_at(self, side: int) -> Integers:
+        """For every cell its bound on one side that is listed, or −1."""
+        found = np.full(len(self._protection.sensitive), -1)
+        bounds = np.flatnonzero((self.bounds.side == side) & (self.bounds.only < 0) & self.listed)
+        found[self.bounds.cell[bounds]] = bounds
+        return found
+
+    def _as_other(self, side: int, other: Integers) -> None:
+        """List the bounds on one side that nothing has shown so far, if the other is listed: with its open readers."""
+        bounds = np.flatnonzero((self.bounds.side == side) & (self.bounds.only < 0) & ~self.listed)
+        bounds = bounds[other[self.bounds.cell[bounds]] >= 0]
+        cell = self.bounds.cell[bounds]
+        which, place = self.pairs.of(other[cell])
+        bound, reader = bounds[which], self.pairs.reader[place]
+        if side == UP:
+            cells = self._elsewhere // max(len(self), 1)
+            first, last = np.searchsorted(cells, cell), np.searchsorted(cells, cell, side="right")
+            which, place = _ranges(first, last - first)
+            bound = np.concatenate([bound, bounds[which]])
+            reader = np.concatenate([reader, self._elsewhere[place] % max(len(self), 1)])
+        else:
+            own = ~np.isin(self.bounds.cell[bound] * len(self) + reader, self._elsewhere)
+            bound, reader = bound[own], reader[own]
+        self.listed[bounds] = True
+        none = np.zeros(len(bound), dtype=np.int8)
+        self.pairs = self.pairs.beside(Pairs(bound=bound, reader=reader, cell=np.full(len(bound), -1), way=none))
 
     def _absorb(self, pieces: Sequence[Piece]) -> Flags:
         news = np.zeros(len(pieces), dtype=bool)
@@ -320,6 +367,7 @@ class Readers:
         longest = max(_LONGEST, _LISTED // max(len(todo), 1)) if bounds is None else len(self)
         for start in range(0, len(todo), _BLOCK):
             self._compare(todo[start : start + _BLOCK], longest)
+        self._spare()
         if bool(self.listed.all()):
             self._wide = []
 

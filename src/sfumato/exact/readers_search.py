@@ -30,7 +30,9 @@ _LEFT_OUT, _STILL = 0.5, 0.02
 _TIED = 1e-7
 _SWEEPS = 12
 _TOGETHER = (200, 20)
-"""Bounds that are looked at together where cells are held or opened, ever fewer of those that are left."""
+"""Bounds that are looked at together where cells are held, ever fewer of those that are left."""
+_OPENED, _OPENED_TIMES = 20, 50
+"""The same where further cells are opened, which fewer need if each program knows what the last ones opened."""
 _OPENING = (1.0, 0.1, 0.01)
 _AVOID = 0.5
 """What it costs in all to move the cells of a bound's readers as they moved before, beside 1 for the bound."""
@@ -61,8 +63,10 @@ class ReadersSearch:
         self._readers.split()
         self._all_at_once(sided=True)
         for size in _TOGETHER:
-            self._held(size, opening=opening)
+            if not opening or self._search.protection.either:
+                self._held(size, opening=False)
             if opening:
+                self._held(max(_OPENED, int(self._readers.open.sum()) // _OPENED_TIMES), opening=True)
                 self._guide(sided=True)
         self._alone(opening=opening)
 

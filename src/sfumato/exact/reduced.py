@@ -89,6 +89,7 @@ class Reduced:
             down=np.maximum.reduceat(np.where(of.sensitive, of.down, 0.0)[order], starts),
             up=np.maximum.reduceat(np.where(of.sensitive, of.up, 0.0)[order], starts),
             owner=np.maximum.reduceat(of.owner[order], starts),
+            either=of.either,
         )
 
     def knowers(self, owner: Integers) -> tuple[Integers, Integers]:

@@ -184,6 +184,8 @@ class Protection:
     up: Floats
     owner: Integers
     """Who contributes alone to a cell and so knows it, or −1."""
+    either: bool = False
+    """Whether a bound on one side is enough, so that nobody can tell a cell exactly."""
 
     @staticmethod
     def joined(several: "Sequence[Protection]") -> "Protection":

@@ -179,8 +179,12 @@ class Search:
         """Keep a piece if it protects something new; the number of bounds that it does."""
         cells = piece.cells
         up, down = (np.abs(piece.by),) * 2 if piece.both else (piece.by, -piece.by)
-        new_up = cells[self.open_up[cells] & (up >= self.protection.up[cells] - NEAR)]
-        new_down = cells[self.open_down[cells] & (down >= self.protection.down[cells] - NEAR)]
+        met_up = self.open_up[cells] & (up >= self.protection.up[cells] - NEAR)
+        met_down = self.open_down[cells] & (down >= self.protection.down[cells] - NEAR)
+        if self.protection.either:
+            met = met_up | met_down
+            met_up, met_down = met & self.open_up[cells], met & self.open_down[cells]
+        new_up, new_down = cells[met_up], cells[met_down]
         if len(new_up) or len(new_down) or anyway:
             self.piece_up[new_up] = self.piece_down[new_down] = len(self.pieces)
             self.open_up[new_up] = self.open_down[new_down] = False
