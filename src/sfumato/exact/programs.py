@@ -43,31 +43,38 @@ class Window:
         small = sparse.csc_matrix((matrix.data, renumbered.astype(np.int32), matrix.indptr), shape=shape)
         return cls(cells=cells, matrix=small, down=down[cells], up=up[cells])
 
-    def shift(
-        self, *, wanted: Integers, needs: Floats, cost: Floats, reward: float, fall: Floats | None = None
-    ) -> Floats:
-        """The cheapest shift in which as many wanted cells as possible move by what they need.
 
-        `wanted` are places in the window; a negative need is one downwards. `cost` is for a unit up or down, or up
-        alone, where `fall` is for one down.
-        """
-        fall = cost if fall is None else fall
-        up, down = self.up.copy(), self.down.copy()
+class Shifts:
+    """Shifts of a window in which wanted cells move by what they need, for one cost after the other.
+
+    Cells are places in the window; a negative need is one downwards. Each program begins where the last one ended.
+    """
+
+    def __init__(self, window: Window, wanted: Integers, needs: Floats) -> None:
+        up, down = window.up.copy(), window.down.copy()
         room = np.where(needs > 0, up[wanted], down[wanted])
-        sign, size = np.sign(needs), np.minimum(np.abs(needs), room)  # a cell may need more than bounds leave it
-        up[wanted] = np.where(sign > 0, np.maximum(up[wanted] - size, 0.0), 0.0)
-        down[wanted] = np.where(sign < 0, np.maximum(down[wanted] - size, 0.0), 0.0)
-        pieces = self.matrix[:, wanted].multiply(sign[None, :]) if len(wanted) else self.matrix[:, wanted]
-        columns = sparse.hstack([self.matrix, -self.matrix, pieces], format="csc")
-        solved = minimise(
-            columns,
-            cost=np.concatenate([cost, fall, np.full(len(wanted), -reward)]),
-            lower=np.zeros(columns.shape[1]),
-            upper=np.concatenate([up, down, size]),
-        )
-        n = len(self.cells)
-        found = solved[:n] - solved[n : 2 * n]
-        found[wanted] += sign * solved[2 * n :]
+        self._wanted, self._sign = wanted, np.sign(needs)
+        size = np.minimum(np.abs(needs), room)  # a cell may need more than bounds leave it
+        up[wanted] = np.where(self._sign > 0, np.maximum(up[wanted] - size, 0.0), 0.0)
+        down[wanted] = np.where(self._sign < 0, np.maximum(down[wanted] - size, 0.0), 0.0)
+        pieces = window.matrix[:, wanted].multiply(self._sign[None, :]) if len(wanted) else window.matrix[:, wanted]
+        self._columns = sparse.hstack([window.matrix, -window.matrix, pieces], format="csc")
+        self._upper, self._cells = np.concatenate([up, down, size]), len(window.cells)
+        self._solver: Any = None
+
+    def cheapest(self, cost: Floats, *, reward: float, fall: Floats | None = None) -> Floats:
+        """The cheapest shift that meets as many needs as possible.
+
+        `cost` is for a unit up or down, or up alone, where `fall` is for one down; `reward` is for a unit of need.
+        """
+        every = np.concatenate([cost, cost if fall is None else fall, np.full(len(self._wanted), -reward)])
+        if self._solver is None:
+            self._solver = _loaded(self._columns, cost=every, lower=np.zeros(len(every)), upper=self._upper)
+        else:
+            self._solver.changeColsCost(len(every), np.arange(len(every), dtype=np.int32), every)
+        solved, n = _run(self._solver), self._cells
+        found: Floats = solved[:n] - solved[n : 2 * n]
+        found[self._wanted] += self._sign * solved[2 * n :]
         found[np.abs(found) < NEAR] = 0.0
         return found
 

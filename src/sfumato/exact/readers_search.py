@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse.linalg import lsqr
 
 from sfumato.arrays import Floats, Integers
-from sfumato.exact.programs import NEAR, Window, pieces_of, unmet
+from sfumato.exact.programs import NEAR, Shifts, Window, pieces_of, unmet
 from sfumato.exact.readers import DOWN, UP, Readers
 from sfumato.exact.search import LAST_REWARD, Piece, Search
 
@@ -134,7 +134,7 @@ class ReadersSearch:
         place = np.flatnonzero(needs)
         signs, (rise, fall) = self._signs(window, place, needs[place], sides[place], guided=guided)
         still = np.where(self._readers.known[cells] & (needs == 0), _STILL, 0.0) if sided else np.zeros(len(cells))
-        shift = window.shift(wanted=place, needs=signs * needs[place], cost=rise + still, fall=fall + still, reward=1.0)
+        shift = Shifts(window, place, signs * needs[place]).cheapest(rise + still, fall=fall + still, reward=1.0)
         self._take(cells, shift)
 
     def _signs(
@@ -264,15 +264,15 @@ class ReadersSearch:
         if not len(wanted):
             return
         cells = search.around(wanted, can) if near else np.flatnonzero(can)
-        window = Window.of(search.by_cell, cells, falls, rises)
         place, signed = np.searchsorted(cells, wanted), (sides * needs)[wanted]
         price = np.where(search.withheld[cells], 0.01, search.cost[cells] * 100) if opening else np.ones(len(cells))
-        shift = window.shift(wanted=place, needs=signed, cost=price, reward=LAST_REWARD)
+        shifts = Shifts(Window.of(search.by_cell, cells, falls, rises), place, signed)
+        shift = shifts.cheapest(price, reward=LAST_REWARD)
         if bool(unmet(shift[place], signed).all()):
             return
         for step in _OPENING if opening else ():
             weighted = price * search.typical / (np.abs(shift) + step * search.typical)
-            shift = window.shift(wanted=place, needs=signed, cost=weighted, reward=LAST_REWARD)
+            shift = shifts.cheapest(weighted, reward=LAST_REWARD)
         self._take(cells, shift)
 
     # One by one.

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.exact.programs import NEAR, Window, pieces_of, unmet
+from sfumato.exact.programs import NEAR, Shifts, Window, pieces_of, unmet
 from sfumato.exact.rules import Protection
 from sfumato.exact.system import System
 
@@ -125,17 +125,19 @@ class Search:
         window = Window.of(self.by_cell, cells, below, above)
         place = np.searchsorted(cells, wanted)
         needs = self._needs(wanted, both=both)
-        shift = window.shift(wanted=place, needs=needs, cost=cost, reward=reward)
+        shifts = Shifts(window, place, needs)
+        shift = shifts.cheapest(cost, reward=reward)
         missed = unmet(shift[place], needs)
         if both and bool(missed.any()):
             turned = np.where(missed, -needs, needs)
-            other = window.shift(wanted=place, needs=turned, cost=cost, reward=reward)
+            others = Shifts(window, place, turned)
+            other = others.cheapest(cost, reward=reward)
             if unmet(other[place], turned).sum() < missed.sum():
-                shift, needs = other, turned
+                shift, shifts = other, others
         if weigh and bool(cost.any()):
             for step in _STEPS:
                 weighted = cost * self.typical / (np.abs(shift) + step * self.typical)
-                shift = window.shift(wanted=place, needs=needs, cost=weighted, reward=reward)
+                shift = shifts.cheapest(weighted, reward=reward)
         return self.record(cells, shift, both=both)
 
     def _needs(self, wanted: Integers, *, both: bool) -> Floats:
