@@ -62,6 +62,7 @@ def environment(name: str) -> Environment:
 
 def reason_of(text: str) -> str:
     """The last line of an error that says something, without addresses or paths of this machine."""
+    text = re.sub(r"^(Error in .*) : *\n +", r"\1: ", text, flags=re.MULTILINE)  # R breaks the line before what it says
     lines = [line.strip() for line in text.splitlines() if re.match(r"\s*[\w.]*(Error|Exception|ERROR)\b", line)]
     line = (lines or [line.strip() for line in text.splitlines() if line.strip()] or ["it said nothing"])[-1]
     line = re.sub(r"\w+://\S+", "…", line)

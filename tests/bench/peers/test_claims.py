@@ -156,3 +156,8 @@ def test_the_reason_of_a_failure_names_no_path_and_no_address() -> None:
 def test_a_failing_process_tells_why(tmp_path: Path) -> None:
     assert watched("raise ValueError('no such thing')", tmp_path).failure == "ValueError: no such thing"
     assert watched("import os; os.abort()", tmp_path).failure == "ended by SIGABRT"
+
+
+def test_the_reason_of_a_failure_in_r_is_what_it_says_on_the_next_line() -> None:
+    text = "Warning\nError in c_hitas(x = x) : \n  No solution can be computed.\nCalls: c_hitas\n"
+    assert reason_of(text) == "Error in c_hitas(x = x): No solution can be computed."
