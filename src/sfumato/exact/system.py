@@ -127,7 +127,7 @@ class System:
     def with_implied_bounds(self) -> "System":
         """The same where every sum is at least what its parts are at least: no rule can ask for less."""
         lower = self.lower.copy()
-        sides = [_single_sums(self.equations * sign) for sign in (1.0, -1.0)]
+        sides = [single_sums(self.equations * sign) for sign in (1.0, -1.0)]
         while True:
             before = lower.copy()
             for parts, sums in sides:
@@ -395,7 +395,7 @@ def _linked(fine: tuple[Integers, ...], coarse: tuple[Integers, ...], known: Seq
     return any(any(_within(step, axes) for axes in known) and _linked(step, coarse, known) for step in steps)
 
 
-def _single_sums(equations: Any) -> tuple[Any, Integers]:
+def single_sums(equations: Any) -> tuple[Any, Integers]:
     """The parts of every equation that has one sum, and the cell that is this sum."""
     single = np.flatnonzero(np.asarray((equations < 0).sum(axis=1)).ravel() == 1)
     some = equations[single].tocsr()

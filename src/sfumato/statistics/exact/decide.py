@@ -14,7 +14,8 @@ from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.exact.pattern import Costs, withhold
 from sfumato.exact.proof import Proof, prove
-from sfumato.exact.rules import NO_SHARES, Contributions, Protection, Reason, Rules, Shares
+from sfumato.exact.rules import Contributions, Protection, Reason, Rules
+from sfumato.exact.shares import NO_SHARES, Shares
 from sfumato.exact.system import System
 from sfumato.keys import Secret
 from sfumato.method import SUPPRESSED
