@@ -10,8 +10,9 @@ from sfumato.exact import readers, readers_search
 from sfumato.exact.pattern import withhold
 from sfumato.exact.proof import prove
 from sfumato.exact.readers import Readers
-from sfumato.exact.rules import Protection, Shares
+from sfumato.exact.rules import Protection
 from sfumato.exact.search import Piece, Search
+from sfumato.exact.shares import Shares
 from sfumato.exact.system import System
 from tests.exact.tables import cross, interval, protection
 

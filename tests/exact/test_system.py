@@ -93,6 +93,25 @@ def test_a_filtered_table_lies_below_the_cells_that_it_is_a_part_of() -> None:
     assert build_system({"apart": apart, "beside": beside, "total": total}).equations.shape == (1, 4)
 
 
+@pytest.mark.parametrize("wider", [0, 1, 2])
+def test_parts_are_summed_also_where_some_of_the_tables_have_totals_and_others_none(wider: int) -> None:
+    codes = ["a1", "a2", "b1"]
+    parts = {"p": COUNTS[0], "q": COUNTS[1], "total": COUNTS.sum(axis=0)}
+    tables = {}
+    for at, (place, counts) in enumerate(parts.items()):
+        total = at == wider
+        branches = ["total", *codes] if total else codes
+        tables[place] = table(
+            {"place": [place], "branch": branches}, np.append(counts.sum(), counts) if total else counts
+        )
+    found = build_system(tables, zeros_known=False)
+    whole, *inner = (found.places[name][-3:] for name in ("total", "p", "q"))
+    for at in range(3):
+        row = np.zeros(len(found))
+        row[[one[at] for one in inner]], row[whole[at]] = 1, -1
+        assert any(np.array_equal(row, one) for one in found.equations.toarray())
+
+
 def test_two_hierarchies_over_the_same_codes_both_give_sums() -> None:
     tree = Tree.of(
         "size",

@@ -7,11 +7,11 @@ import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR
-from sfumato.exact.readers import Readers
-from sfumato.exact.readers_search import ReadersSearch
+from sfumato.exact.readers_search import settle_readers
 from sfumato.exact.reduced import Reduced
-from sfumato.exact.rules import NO_SHARES, Protection, Shares
+from sfumato.exact.rules import Protection
 from sfumato.exact.search import LAST_REWARD, REWARD, Piece, Search
+from sfumato.exact.shares import NO_SHARES, Shares
 from sfumato.exact.system import System
 
 _SMALL = 1_500
@@ -96,11 +96,18 @@ def withhold(
         search = _improved(search, tries, stop, progress)
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        lesser = smaller.lesser(shares.with_sums(system, protection), protection, system.value)
-        against = Readers(search, smaller.knowers(protection.owner), lesser)
-        against.absorb(search.pieces)
-        ReadersSearch(search, against, stop, lambda share: progress("single readers", share)).settle(opening=True)
-        pairs = smaller.pairs(against.unsettled(), protection)
+        pairs = settle_readers(
+            search,
+            smaller,
+            system,
+            protection,
+            shares,
+            hidden=np.ones(len(system), dtype=bool),
+            pieces=search.pieces,
+            opening=True,
+            stop=stop,
+            progress=lambda share: progress("single readers", share),
+        )
     progress("withheld", 1.0)
     lost = smaller.whole(search.open) | (smaller.belongs < 0)
     return Pattern(

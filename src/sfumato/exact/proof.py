@@ -13,11 +13,11 @@ from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR, Extremes, Window
-from sfumato.exact.readers import Readers
-from sfumato.exact.readers_search import ReadersSearch
+from sfumato.exact.readers_search import settle_readers
 from sfumato.exact.reduced import Reduced
-from sfumato.exact.rules import NO_SHARES, Protection, Shares
+from sfumato.exact.rules import Protection
 from sfumato.exact.search import Piece, Search, batches, together
+from sfumato.exact.shares import NO_SHARES, Shares
 from sfumato.exact.system import System
 
 _COVERED, _EVERYBODY = 0.2, 0.4
@@ -129,18 +129,19 @@ def prove(
     up[inside] = np.maximum(up[inside], up_small[smaller.belongs[inside]])
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        lesser = smaller.lesser(shares.with_sums(system, protection), wanted, system.value)
-        against = Readers(search, smaller.knowers(wanted.owner), lesser)
-        shown = sorted([*given, *search.pieces], key=lambda piece: len(piece.cells))
-        against.absorb(shown)
-        against.compare()
-        if given:  # they may show each bound by itself
-            against.split()
-            against.absorb(shown)
-            against.compare()
-        programs = ReadersSearch(search, against, stop, lambda share: progress(_EVERYBODY + (1 - _EVERYBODY) * share))
-        programs.settle(opening=False)
-        pairs = smaller.pairs(against.unsettled(), wanted)
+        pairs = settle_readers(
+            search,
+            smaller,
+            system,
+            protection,
+            shares,
+            hidden=withheld,
+            pieces=sorted([*given, *search.pieces], key=lambda piece: len(piece.cells)),
+            given=bool(given),
+            opening=False,
+            stop=stop,
+            progress=lambda share: progress(_EVERYBODY + (1 - _EVERYBODY) * share),
+        )
     progress(1.0)
     wide = _met(protection, down, up) & (withheld | (protection.up + protection.down == 0))
     return Proof(

@@ -6,16 +6,21 @@ something. What is left needs further cells: many sensitive cells together, each
 one by one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from scipy.sparse.linalg import lsqr
 
-from sfumato.arrays import Floats, Integers
+from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR, Shifts, Window, pieces_of, unmet
 from sfumato.exact.readers import DOWN, UP, Readers
+from sfumato.exact.reduced import Reduced
+from sfumato.exact.rules import Protection
 from sfumato.exact.search import LAST_REWARD, Piece, Search
+from sfumato.exact.shares import Shares
+from sfumato.exact.system import System
 
 _WINDOW = 20_000
 """Cells of one program in which all sensitive cells are asked for."""
@@ -344,3 +349,45 @@ class ReadersSearch:
         size = np.abs(mine).max(axis=0) * np.abs(theirs).max(axis=0)
         found = (apart <= _TIED * size) & (np.abs(theirs).max(axis=0) > 1e-4)
         return set(zip(single.bound[found].tolist(), single.reader[found].tolist(), strict=True))
+
+
+def settle_readers(
+    search: Search,
+    smaller: Reduced,
+    system: System,
+    protection: Protection,
+    shares: Shares,
+    *,
+    hidden: Flags,
+    pieces: Sequence[Piece],
+    given: bool = False,
+    opening: bool,
+    stop: Callable[[], bool],
+    progress: Callable[[float], None],
+) -> Integers:
+    """Look for pieces that hold off single readers; sensitive cells with the readers who are left, one in a row.
+
+    Cells that are `hidden` have readers who know them. Pieces that were `given` may show each bound by itself. Who is
+    left may only know what no rule can ask to be hidden: programs say so, and the search begins anew.
+    """
+    wanted = replace(protection, sensitive=protection.sensitive & hidden, owner=np.where(hidden, protection.owner, -1))
+    known, pairs = shares.with_sums(system, protection), np.zeros((0, 2), dtype=np.int64)
+    for last in (False, True):
+        lesser = smaller.lesser(known, wanted, system.value)
+        against = Readers(search, smaller.knowers(wanted.owner), lesser)
+        against.absorb(pieces)
+        if not opening:
+            against.compare()
+        if given:
+            against.split()
+            against.absorb(pieces)
+            against.compare()
+        ReadersSearch(search, against, stop, progress).settle(opening=opening)
+        pairs = smaller.pairs(against.unsettled(), wanted)
+        if last or not len(pairs):
+            break
+        more = known.with_programs(system, protection, pairs, stop=stop)
+        if len(more) == len(known):
+            break
+        known, pieces = more, [*pieces, *search.pieces]
+    return pairs

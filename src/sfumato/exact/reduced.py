@@ -11,8 +11,9 @@ from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR
-from sfumato.exact.rules import Protection, Shares
+from sfumato.exact.rules import Protection
 from sfumato.exact.search import Piece
+from sfumato.exact.shares import Shares
 from sfumato.exact.system import System
 
 ANYBODY = -1

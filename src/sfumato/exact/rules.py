@@ -8,10 +8,8 @@ at several levels of unit are joined with `Protection.joined`. The formulas are 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntFlag
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.errors import MethodError
@@ -222,81 +220,6 @@ class Protection:
             up=np.minimum(up, above),
             owner=owner,
         )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Shares:
-    """What readers contribute to cells beside others, one in a row: they know that such a cell is not below it."""
-
-    cell: Integers
-    reader: Integers
-    amount: Floats
-
-    def with_sums(self, system: System, of: Protection) -> "Shares":
-        """With what readers know of sensitive sums beforehand: their own parts, and the least of all others.
-
-        What was published does not count: bounds are those that everybody knows of any table.
-        """
-        least = np.where(system.fixed, 0.0, system.lower)
-        if not bool(np.isfinite(least).all()):
-            return self
-        alone = np.flatnonzero((of.owner >= 0) & ~system.fixed)
-        cells = np.concatenate([alone, self.cell])
-        names, reader = np.unique(np.concatenate([of.owner[alone], self.reader]), return_inverse=True)
-        more = np.concatenate([system.value[alone], self.amount]) - least[cells]
-        shape = (len(system), max(len(names), 1))
-        known = sparse.csr_matrix(shape)
-        for one in (slice(0, len(alone)), slice(len(alone), None)):  # who is alone in a cell, and who has a share
-            known = known.maximum(
-                sparse.csr_matrix((np.maximum(more[one], 0.0), (cells[one], reader[one])), shape=shape)
-            )
-        parts, sums = _sums_within(system, of.sensitive)
-        base = parts @ least - least[sums]
-        for _ in range(_LEVELS):
-            rows = (parts @ known).tocoo()
-            at = (sums[rows.row], rows.col)
-            found = base[rows.row] + rows.data
-            order = np.lexsort((-found, at[1], at[0]))  # of several sums that make a cell, the one that tells most
-            _, first = np.unique(at[0][order] * np.int64(shape[1]) + at[1][order], return_index=True)
-            best = order[first]
-            new = known.maximum(
-                sparse.csr_matrix((np.maximum(found[best], 0.0), (at[0][best], at[1][best])), shape=shape)
-            )
-            if (new != known).nnz == 0:
-                break
-            known = new
-        told = known.tocoo()
-        kept = of.sensitive[told.row] & (of.owner[told.row] != names[told.col] if len(names) else False)
-        return Shares(
-            cell=told.row[kept].astype(np.int64),
-            reader=names[told.col[kept]],
-            amount=least[told.row[kept]] + told.data[kept],
-        )
-
-
-def _sums_within(system: System, cells: Flags) -> tuple[Any, Integers]:
-    """The sums that some cells are, and those that their parts are, and so on: the parts of each, and its cell."""
-    matrix = system.equations.tocsr()
-    line = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    whole = np.full(matrix.shape[0], -1, dtype=np.int64)
-    whole[line[matrix.data < 0]] = matrix.indices[matrix.data < 0]
-    inside = cells.copy()
-    while True:
-        rows = (whole >= 0) & inside[whole]
-        then = inside.copy()
-        then[matrix[np.flatnonzero(rows)].indices] = True
-        if np.array_equal(then, inside):
-            break
-        inside = then
-    chosen = np.flatnonzero(rows)
-    parts = matrix[chosen].maximum(0.0)
-    parts.eliminate_zeros()
-    return parts, whole[chosen]
-
-
-_LEVELS = 8
-"""Sums of sums that readers are taken to see through."""
-NO_SHARES = Shares(cell=np.zeros(0, dtype=np.int64), reader=np.zeros(0, dtype=np.int64), amount=np.zeros(0))
 
 
 class _Found:

@@ -127,7 +127,7 @@ class System:
     def with_implied_bounds(self) -> "System":
         """The same where every sum is at least what its parts are at least: no rule can ask for less."""
         lower = self.lower.copy()
-        sides = [_single_sums(self.equations * sign) for sign in (1.0, -1.0)]
+        sides = [single_sums(self.equations * sign) for sign in (1.0, -1.0)]
         while True:
             before = lower.copy()
             for parts, sums in sides:
@@ -333,17 +333,36 @@ class _Grid:
         return child, keys[child] + (above[which] - nodes[child]) * self.strides[at]
 
     def _beside(self, parts: Sequence[_Part]) -> Iterator[tuple[int, _Part]]:
-        """For every tree, tables that differ in nothing but their codes in it, as one."""
+        """For every tree, tables that differ in nothing but their codes in it, as one.
+
+        Where a table tells more codes of other trees, such as totals, its cells among those that all tell are beside
+        the others.
+        """
         for at in range(len(self.trees)):
             groups: dict[Any, list[_Part]] = {}
             for part in parts:
                 others = tuple(axis.tobytes() for other, axis in enumerate(part.axes) if other != at)
                 groups.setdefault((part.about, part.complete, others), []).append(part)
             for group in groups.values():
-                keys = np.unique(np.concatenate([part.keys for part in group]))
+                first = group[0]
                 axis = np.unique(np.concatenate([part.axes[at] for part in group]))
-                axes = (*group[0].axes[:at], axis, *group[0].axes[at + 1 :])
-                yield at, replace(group[0], axes=axes, keys=keys, value=np.zeros(len(keys)))
+                keys = [part.keys for part in group]
+                for part in parts:
+                    mine = (*first.axes[:at], part.axes[at], *first.axes[at + 1 :])
+                    alike = (part.about, part.complete) == (first.about, first.complete)
+                    if alike and _within(mine, part.axes) and not _within([part.axes[at]], [axis]):
+                        keys.append(self._inside(part.keys, mine))
+                        axis = np.union1d(axis, part.axes[at])
+                everything = np.unique(np.concatenate(keys))
+                axes = (*first.axes[:at], axis, *first.axes[at + 1 :])
+                yield at, replace(first, axes=axes, keys=everything, value=np.zeros(len(everything)))
+
+    def _inside(self, keys: Integers, axes: Sequence[Integers]) -> Integers:
+        """The keys of which every node is one of some."""
+        kept = np.ones(len(keys), dtype=bool)
+        for at, axis in enumerate(axes):
+            kept &= _listed(axis, len(self.trees[at]))[self.nodes(keys, at)]
+        return keys[kept]
 
     def shared_margins(self, parts: Sequence[_Part]) -> tuple[list[_Part], list[tuple[_Part, tuple[Integers, ...]]]]:
         """The sums that two tables share and no table has, and tables with sums that lie in no table between."""
@@ -395,7 +414,7 @@ def _linked(fine: tuple[Integers, ...], coarse: tuple[Integers, ...], known: Seq
     return any(any(_within(step, axes) for axes in known) and _linked(step, coarse, known) for step in steps)
 
 
-def _single_sums(equations: Any) -> tuple[Any, Integers]:
+def single_sums(equations: Any) -> tuple[Any, Integers]:
     """The parts of every equation that has one sum, and the cell that is this sum."""
     single = np.flatnonzero(np.asarray((equations < 0).sum(axis=1)).ravel() == 1)
     some = equations[single].tocsr()

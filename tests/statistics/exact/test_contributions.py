@@ -48,3 +48,19 @@ def test_cells_are_those_of_a_loop(rows: list[tuple[int, int, int, bool]], margi
             assert found[f"top_{level}"][position] == sum(sizes[:top])
             assert found[f"owner_{level}"][position] == (level * OWNERS + order[0] if len(order) == 1 else -1)
             assert found[f"waived_{level}"][position] == (bool(sums) and not any(one[1] for one in sums.values()))
+
+
+def test_a_cell_has_no_more_of_a_contributor_than_a_weight_below_one_leaves_it() -> None:
+    place = Dimension(name="place", codes=("p",), public=False)
+    one = np.ones(3, dtype=np.int64)
+    parts = Parts(
+        at=0 * one,
+        value=np.array([4, 12, 1]),
+        records=one,
+        units=(np.arange(3),),
+        contribution=np.array([8, 6, 1]),
+        parts=1,
+    )
+    found = counted_cells(ExactQuestion(by=(place,), units=("unit",)), parts)
+    assert (found["largest_0"][0], found["second_0"][0]) == (8, 6)
+    assert (found["share_0"][0], found["other_0"][0]) == (4, 6)  # readers may know no more of weights above one

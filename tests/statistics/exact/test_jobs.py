@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.checking import check, checked
+from sfumato.errors import SfumatoError
 from sfumato.release import load
 from sfumato.running import run
 from tests.tiny import TINY
@@ -108,3 +109,57 @@ def test_linked_tables_without_totals_have_cells_that_nothing_bounds_and_are_pro
     found = check(load(path)).foreseen
     assert len(found) == 3
     assert all(one.withheld >= one.sensitive > 0 for one in found.values())
+
+
+HOLDINGS = """
+[release]
+title = "Jobs"
+period = "2025"
+ledger = "ledger.sqlite"
+bundle = "bundle"
+
+[data]
+jobs = {{ path = "jobs.parquet", worker = "worker", workplace = "workplace" }}
+workplaces = {{ path = "workplaces.parquet", key = "workplace" }}
+public = ["place", "enterprise", "group"]
+
+"""
+
+
+def of_holdings(folder: Path, *levels: str) -> Path:
+    """One group has all of p and q, as two enterprises, another all of r, and many the rest."""
+    register = [("a", "p", "A", "G", 20), ("b", "q", "B", "G", 20), ("c", "r", "C", "H", 20)]
+    register += [(f"s{at}", "s", f"S{at}", f"T{at}", 7 + at) for at in range(6)]
+    names = ("workplace", "place", "enterprise", "group")
+    columns = {name: [one[at] for one in register] for at, name in enumerate(names)}
+    pq.write_table(pa.table(columns), folder / "workplaces.parquet")
+    jobs = [(one[0], f"{one[0]}{at}") for one in register for at in range(one[-1])]
+    pq.write_table(
+        pa.table({"workplace": [job[0] for job in jobs], "worker": [job[1] for job in jobs]}), folder / "jobs.parquet"
+    )
+    text = HOLDINGS.format()
+    for at, one in enumerate(levels):
+        rules = f'{{ method = "suppression", minimum_units = 2, levels = {one} }}'
+        text += f'[[table]]\nname = "t{at}"\ncount = "jobs"\nby = ["place"]\ntotals = true\nprotect = {rules}\n'
+    (folder / "release.toml").write_text(text, encoding="utf-8")
+    return folder / "release.toml"
+
+
+@pytest.mark.parametrize("levels", ['["group"]', '["enterprise", "group"]', '["group", "enterprise"]'])
+def test_a_group_knows_the_cells_of_its_enterprises_in_whatever_order_levels_are_named(
+    levels: str, tmp_path: Path
+) -> None:
+    published = run(load(of_holdings(tmp_path, levels)))
+    found = pq.read_table(published.bundle / "tables/t0.parquet").to_pylist()
+    withheld = {row["place"] for row in found if row["status"]}
+    assert withheld > {"p", "q", "r"}  # else the total, less what the group has in p and q, is what the other has in r
+
+
+def test_tables_of_other_levels_are_refused_for_who_owns_units_of_one_knows_cells_of_the_other(tmp_path: Path) -> None:
+    with pytest.raises(SfumatoError, match="the same `levels`"):
+        run(load(of_holdings(tmp_path, '["group"]', "[]")))
+    assert not (tmp_path / "bundle").exists()
+    assert run(load(of_holdings(tmp_path, '["group", "enterprise"]', '["enterprise", "group"]'))).charged == (
+        "t0",
+        "t1",
+    )

@@ -85,6 +85,34 @@ def test_weighted_totals_are_rounded_in_whole_units(folder: Path) -> None:
         assert sum(found[place, sector]["value"] for sector in "123") == found[place, "total"]["value"]
 
 
+def test_a_weighted_number_is_no_farther_from_the_truth_than_is_told(folder: Path) -> None:
+    cells = [(place, sector) for place in "ABCD" for sector in "123"]
+    columns = {"business": [f"b{at}" for at in range(12)], "weight": [4.55] * 12}  # 54.6 in all: 11 cells go up
+    columns |= {"place": [place for place, _ in cells], "sector": [sector for _, sector in cells]}
+    pq.write_table(pa.table(columns), folder / "records.parquet")
+    path = release_file(folder, [NUMBER], rules='method = "rounding", base = 5', records='weight = "weight"')
+    path.write_text(path.read_text(encoding="utf-8").replace('[data.measures]\nturnover = { unit = "dollars" }', ""))
+    published = run(load(path))
+    found = [row for (place, sector), row in rows(folder, "number").items() if "total" not in (place, sector)]
+    assert [row["value"] for row in found].count(0) == 1
+    assert all(row["low"] <= 4.55 <= row["high"] for row in found)
+    (table,) = json.loads((published.bundle / "structure.json").read_text(encoding="utf-8"))["tables"]
+    assert table["rounding"] == {"zero_restricted": True, "at_most": 5, "beyond": 0}
+    assert assess(load(path)).report.exists()
+
+
+@pytest.mark.parametrize("form", ["plain", "controlled"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rules_are_proved_of_halves_that_went_up_and_of_parts_of_units(form: str, weighted: bool, folder: Path) -> None:
+    records = 'weight = "weight"' if weighted else ""
+    rules = f'method = "rounding", base = 10, form = "{form}", minimum_units = 3'
+    run(load(release_file(folder, [NUMBER], rules=rules, records=records)))
+    number = rows(folder, "number")["C", "1"]  # 5 records: halfway
+    assert number["value"] in (0, 10)
+    if form == "plain" and not weighted:
+        assert (number["low"], number["value"], number["high"]) == (5, 10, 14)
+
+
 def test_the_bundle_says_what_was_done_and_the_report_is_made(folder: Path) -> None:
     release = load(release_file(folder, [NUMBER], rules=CONTROLLED))
     published = run(release)

@@ -86,7 +86,7 @@ def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]
     programme = Programme(
         trees=tuple(trees.values()),
         nodes=tuple(nodes.values()),
-        unit=parts.units[-1],
+        unit=parts.units[parts.ranks.index(max(parts.ranks))] if parts.ranks else parts.units[-1],
         value=parts.value.astype(np.float64),
         contribution=None if parts.contribution is None else parts.contribution.astype(np.float64),
         tables={name: by for name, (_, by) in published.items()},

@@ -7,7 +7,8 @@ The columns of an answer, all whole numbers. `parts` make one unit of what is pu
 - of every level of units, 0 being the smallest: `units_0`, how many contribute; `largest_0`, the largest contribution
   of one that asked for protection; `second_0`, that of another; `top_0`, the sum of the n largest, that one first;
   `waived_0`, whether none of them asked; `owner_0`, the number of the unit that contributes alone, or −1; `first_0` and
-  `next_0`, the numbers of those with the two contributions. Contributions are not weighted, and in parts.
+  `next_0`, the numbers of those with the two contributions, and `share_0` and `other_0` what the cell has of both at
+  least. Contributions are not weighted, and in parts; shares are, where a weight is below 1.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,8 +24,9 @@ from sfumato.statistics.exact.question import ExactQuestion
 Nested = Mapping[tuple[str, str], Mapping[str, str]]
 """Of pairs of attributes, the code of the second that each code of the first lies in."""
 OWNERS = 1 << 40
-"""Numbers of units of one level are below this, and those of the next level begin here."""
+"""Numbers of units of one level are below this, and those of the next coarser level begin here."""
 _COLUMNS = {"units": 0, "largest": 0, "second": 0, "top": 0, "waived": 0, "owner": -1, "first": -1, "next": -1}
+_COLUMNS |= {"share": 0, "other": 0}
 """The columns of a level, and what they are where nobody contributes."""
 ABOUT_PARTS = "parts"
 """The column that says how many parts make a unit, the same in every cell."""
@@ -57,6 +59,8 @@ class Parts:
     asked: Flags | None = None
     """Whether the unit asked for protection; all did where nobody was asked."""
     parts: int = 1
+    ranks: tuple[int, ...] = ()
+    """Of every level of units how coarse it is beside others, 0 being the finest; in their order if not given."""
     listed: Integers | None = None
     """The number of establishments of every cell of the table, where it is public: cells without any are left out."""
 
@@ -94,10 +98,11 @@ def counted_cells(question: ExactQuestion, parts: Parts, nested: Nested = Mappin
         np.add.at(columns["exact"], at, parts.value)
         np.add.at(columns["records"], at, parts.records)
         for level in levels:
-            found = _of_level(at, parts.units[level], value, asked, question.top)
+            found = _of_level(at, parts.units[level], (value, parts.value), asked, question.top)
             cells = found.pop("at")
+            rank = parts.ranks[level] if parts.ranks else level
             for name in ("owner", "first", "next"):
-                found[name] = np.where(found[name] >= 0, found[name] + level * OWNERS, -1)
+                found[name] = np.where(found[name] >= 0, found[name] + rank * OWNERS, -1)
             for name, column in found.items():
                 columns[f"{name}_{level}"][cells] = column
     columns["count"] = (columns["exact"] + parts.parts // 2) // parts.parts
@@ -110,39 +115,47 @@ def counted_cells(question: ExactQuestion, parts: Parts, nested: Nested = Mappin
     return ExactCells(dimensions=question.by, positions=positions, columns=columns, nested=nested)
 
 
-def _of_level(at: Integers, unit: Integers, value: Integers, asked: Flags, top: int) -> dict[str, Integers]:
-    """What the units of one level have in every cell that any contributes to; those with 0 contribute nothing."""
+def _of_level(
+    at: Integers, unit: Integers, values: tuple[Integers, Integers], asked: Flags, top: int
+) -> dict[str, Integers]:
+    """What the units of one level have in every cell that any contributes to; those with 0 contribute nothing.
+
+    The values are contributions, and what is published of them, with weights.
+    """
     order = np.lexsort((unit, at))
-    at, unit, value, asked = at[order], unit[order], value[order], asked[order]
+    at, unit, asked, (value, published) = at[order], unit[order], asked[order], (one[order] for one in values)
     begins = _begins(at, unit)
-    at, unit, asked = at[begins], unit[begins], np.logical_or.reduceat(asked, begins) if len(begins) else asked
-    value = np.add.reduceat(value, begins) if len(begins) else value
+    if len(begins):
+        at, unit, asked = at[begins], unit[begins], np.logical_or.reduceat(asked, begins)
+        value, published = np.add.reduceat(value, begins), np.add.reduceat(published, begins)
     some = value != 0
-    at, unit, value, asked = at[some], unit[some], value[some], asked[some]
+    at, unit, asked, value, share = (one[some] for one in (at, unit, asked, value, np.minimum(value, published)))
     # Of every cell the largest that asked for protection stands first, and then the others by size.
     order = np.lexsort((unit, -value, ~asked, at))
     first = order[_begins(at[order])]
     leading = np.zeros(len(at), dtype=bool)
     leading[first] = True
     order = np.lexsort((unit, -value, ~leading, at))
-    at, unit, value, asked = at[order], unit[order], value[order], asked[order]
+    at, unit, asked, value, share = (one[order] for one in (at, unit, asked, value, share))
     begins = _begins(at)
     if not len(begins):
         none = np.zeros(0, dtype=np.int64)
         return dict.fromkeys(("at", *_COLUMNS), none)
     number = np.diff(np.append(begins, len(at)))
     rank = np.arange(len(at)) - np.repeat(begins, number)
-    second = np.where(number > 1, value[np.minimum(begins + 1, len(at) - 1)], 0)
+    following = np.minimum(begins + 1, len(at) - 1)
     return {
         "at": at[begins],
         "units": number,
         "largest": value[begins],
-        "second": second,
+        "second": np.where(number > 1, value[following], 0),
         "top": np.add.reduceat(np.where(rank < top, value, 0), begins),
         "waived": (~np.logical_or.reduceat(asked, begins)).astype(np.int64),
         "owner": np.where(number == 1, unit[begins], -1),
         "first": unit[begins],
-        "next": np.where(number > 1, unit[np.minimum(begins + 1, len(at) - 1)], -1),
+        "next": np.where(number > 1, unit[following], -1),
+        "share": share[begins],
+        "other": np.where(number > 1, share[following], 0),
     }
 
 

@@ -14,7 +14,8 @@ from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.exact.pattern import Costs, withhold
 from sfumato.exact.proof import Proof, prove
-from sfumato.exact.rules import NO_SHARES, Contributions, Protection, Reason, Rules, Shares
+from sfumato.exact.rules import Contributions, Protection, Reason, Rules
+from sfumato.exact.shares import NO_SHARES, Shares
 from sfumato.exact.system import System
 from sfumato.keys import Secret
 from sfumato.method import SUPPRESSED
@@ -118,6 +119,7 @@ def decide(
 def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Protection]:
     """All tables as one system, with what they tell `beyond` themselves by subtraction, and what is sensitive in it."""
     every = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
+    _refuse_other_levels(every)
     tables = [LinkedTable.of(name, one.question, cells) for name, (one, cells) in every.items()]
     nested = next(iter(every.values()))[1].nested
     zeros_known = all(one.method.zeros == "published" for one, _ in every.values())
@@ -133,6 +135,19 @@ def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Pr
     system = found.system.with_bounds(lower=_least_jobs(found, every))
     found = replace(found, system=system)
     return found, protection_over(found, needs)
+
+
+def _refuse_other_levels(every: Batch) -> None:
+    """An enterprise that one table calls a unit knows the cells of its establishments in all tables."""
+    levels = {one.question.units: one.name for one, _ in every.values()}
+    if len(levels) > 1:
+        raise MethodError(
+            f"tables {', '.join(repr(name) for name in levels.values())}",
+            expected="the same `levels` in all tables, those of earlier releases too: who owns several units "
+            "knows what each of them has, in every table",
+            found="others",
+            do="write the same `levels` in every table",
+        )
 
 
 def _least_jobs(found: Linked, every: Batch) -> Floats:
@@ -184,7 +199,9 @@ def is_hidden_in(answer: Cells) -> Flags:
 def sensitivity(table: Any, cells: Cells) -> Protection:
     """Which cells of a table are sensitive, by all rules at all levels of unit."""
     if found := [protection for _, protection in _judged(table, cells)]:
-        return Protection.joined(found)
+        # Who is alone at the coarsest level knows every cell that one of its parts is alone in.
+        owner = np.maximum.reduce([cells[f"owner_{level}"] for level in range(len(table.question.units))])
+        return replace(Protection.joined(found), owner=owner)
     none = np.zeros(len(cells))
     return Protection(
         sensitive=none > 0, reasons=none.astype(np.int64), down=none, up=none, owner=none.astype(np.int64) - 1
@@ -354,7 +371,7 @@ def shares_in(found: Linked, every: Batch, sensitive: Flags) -> Shares:
     for name, (one, cells) in every.items():
         at = found.places[name]
         for level in range(len(one.question.units) if "first_0" in cells.columns else 0):
-            for who, size in (("first", "largest"), ("next", "second")):
+            for who, size in (("first", "share"), ("next", "other")):
                 reader, amount = cells[f"{who}_{level}"], cells[f"{size}_{level}"]
                 chosen = np.flatnonzero((at >= 0) & (reader >= 0))
                 chosen = chosen[sensitive[at[chosen]]]

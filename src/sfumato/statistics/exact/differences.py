@@ -102,7 +102,14 @@ def _without(
         chosen.append([at[inside], *(column[inside] for column in columns)])
     at, value, records, own, asked_for, *units = (np.concatenate(pair) for pair in zip(*chosen, strict=True))
     return Parts(
-        at=at, value=value, records=records, units=tuple(units), contribution=own, asked=asked_for, parts=whole[1].parts
+        at=at,
+        value=value,
+        records=records,
+        units=tuple(units),
+        contribution=own,
+        asked=asked_for,
+        parts=whole[1].parts,
+        ranks=whole[1].ranks,
     )
 
 

@@ -184,7 +184,8 @@ class Rounding(SensitivityRules):
             return {}
         beyond = int(answer[BEYOND].max(initial=0)) if BEYOND in answer.columns else 0
         reach = int((answer["high"] - answer["value"]).max(initial=0))
-        return {"rounding": {"zero_restricted": reach < self.base, "at_most": reach, "beyond": beyond}}
+        # Weighted values next to their multiple are up to the base away from it, in whole units.
+        return {"rounding": {"zero_restricted": reach <= self.base, "at_most": reach, "beyond": beyond}}
 
     def found_in_words(self, answer: Cells) -> str:
         """The same where numbers are not next to the truth."""

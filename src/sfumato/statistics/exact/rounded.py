@@ -47,11 +47,12 @@ def _of_measure(batch: Batch, known: Known, secret: Secret | None, told: Callabl
     system, parts = found.system, int(cells[ABOUT_PARTS][0]) if len(cells) else 1
     base = method.base * parts
     values, reach = _values(method, batch, secret), (method.base - 1, method.base - 1)
-    beyond = dict[str, int]()
+    beyond, closest = dict[str, int](), None
     if method.form == "controlled":
         made = controlled_rounding(system, base, told=told)
         values = {name: _placed(at, made.value // parts) for name, at in found.places.items()}
-        reach = (made.reach // parts, made.reach // parts)
+        closest = (made.reach, made.reach)  # in parts: these numbers are not made of values in whole units
+        reach = (-(-made.reach // parts),) * 2
         beyond = {n: int(np.isin(at[at >= 0], made.beyond).sum()) for n, at in found.places.items()}
     elif method.form == "plain":
         reach = plain_reach(method.base)
@@ -71,7 +72,8 @@ def _of_measure(batch: Batch, known: Known, secret: Secret | None, told: Callabl
         for name, at in found.places.items():
             if name in values:
                 published[at[at >= 0]] = values[name][at >= 0] * parts
-        _prove(system, published, protection, tuple(one * parts for one in reach))
+        in_parts = (reach[0] * parts + parts // 2, reach[1] * parts + (parts - 1) // 2) if closest is None else closest
+        _prove(system, published, protection, in_parts)
     answers = {name: _answer(cells, values[name], reach, beyond.get(name, 0)) for name, (_, cells) in batch.items()}
     return Decision(answers=answers)
 
@@ -93,15 +95,15 @@ def _placed(at: Integers, values: Integers) -> Integers:
     return np.where(at >= 0, values[np.maximum(at, 0)], 0) if len(values) else np.zeros(len(at), dtype=np.int64)
 
 
-def _prove(system: Any, published: Integers, protection: Any, reach: tuple[int, ...]) -> None:
+def _prove(system: Any, published: Integers, protection: Any, reach: Reach) -> None:
     """Refuse numbers that tell sensitive cells closer than the rules allow."""
     sensitive: Flags = protection.sensitive
     cells = np.flatnonzero(sensitive)
     proof = prove_rounding(
         system,
         published,
-        below=reach[1],
-        above=reach[0],
+        below=reach[0],
+        above=reach[1],
         cells=cells,
         lower=protection.down[cells],
         upper=protection.up[cells],

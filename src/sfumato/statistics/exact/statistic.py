@@ -49,7 +49,7 @@ class ExactJobs(ExactTable):
     @classmethod
     def units_of(cls, data: Frame, method: Any) -> tuple[str, ...]:
         """Establishments, and the larger units that attributes name."""
-        return (data.jobs.workplace, *method.levels)
+        return (data.jobs.workplace, *_listed(method))
 
     @classmethod
     def holdings_of(cls, table: Table, data: Frame, method: Any) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class ExactJobs(ExactTable):
                     found=f"'{name}'",
                     do="list the column that names the larger unit in `public` of [data]",
                 )
-        return tuple(method.levels)
+        return _listed(method)
 
     @classmethod
     def tabulate(cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None) -> Iterator[tuple[str, Cells]]:  # noqa: ARG003
@@ -102,6 +102,11 @@ class ExactJobs(ExactTable):
         if plan.release.frame.joined:
             return super().structural_zeros(plan, listed=listed)
         return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
+
+
+def _listed(method: Any) -> tuple[str, ...]:
+    """The larger units that rules look at, in the same order however they were written."""
+    return tuple(sorted(set(method.levels)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -161,11 +161,18 @@ def _parts_of_jobs(
         amount[place] = _numbers(pay["_jobs"])
     else:
         amount = value
-    levels = [unit]
+    levels, sizes = [unit], [len(numbers.names)]
     for holding in question.holdings:
         names, number = owned[holding]
         levels.append(number[_numbers(pc.index_in(numbers.names, value_set=names))][unit])
-    return Parts(at=at, value=amount, records=value, units=tuple(levels), listed=listed)
+        sizes.append(len(np.unique(number)))
+    return Parts(at=at, value=amount, records=value, units=tuple(levels), ranks=_ranks(sizes), listed=listed)
+
+
+def _ranks(sizes: Sequence[int]) -> tuple[int, ...]:
+    """How coarse every level of units is, by how many larger units there are: the first is what they are made of."""
+    order = sorted(range(1, len(sizes)), key=lambda level: -sizes[level])
+    return tuple([0, *order].index(level) for level in range(len(sizes)))
 
 
 def _pairs(at: Integers, unit: Integers) -> Integers:
@@ -262,6 +269,7 @@ def _parts_of_records(rows: pa.Table, names: Mapping[int, pa.Array], parts: int)
         contribution=value * parts,
         asked=np.asarray(rows["_asked"].to_numpy(), dtype=bool),
         parts=parts,
+        ranks=_ranks([len(known) for known in names.values()]),
     )
 
 
