@@ -147,7 +147,9 @@ protect = {{ {method} }}
 
 @pytest.mark.parametrize("totals", ["true", "false"])
 @pytest.mark.parametrize("method", ['method = "rounding"', 'method = "coarsening", minimum_units = 2'])
-def test_totals_of_jobs_are_served_as_totals_and_no_code_beside_others(tmp_path: Path, totals: str, method: str) -> None:
+def test_totals_of_jobs_are_served_as_totals_and_no_code_beside_others(
+    tmp_path: Path, totals: str, method: str
+) -> None:
     for name, columns in TINY.items():
         pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
     (tmp_path / "release.toml").write_text(JOBS.format(totals=totals, method=method), encoding="utf-8")

@@ -428,9 +428,11 @@ def refuse_unknown_strata(release: Release, codelists: Mapping[str, Codelist], a
     known = [name for name in dict.fromkeys((*public, *asked)) if 1 < len(codelists[name].codes) <= MOST_STRATA]
     for name in attributes:
         if name not in known:
+            codes = len(codelists[name].codes) if name in codelists else 0
+            few = f"{codes:,} codes" if not 1 < codes <= MOST_STRATA else "one that is confidential, and no table is by"
             raise ReleaseError(
                 f"--by {name}",
                 expected=f"an attribute that tells cells apart, with 2 to {MOST_STRATA} codes: {', '.join(known)}",
-                found=f"{len(codelists[name].codes):,} codes" if name in codelists else f"'{name}', which is none",
+                found=few if codes else f"'{name}', which is none",
                 do="name one of these, or describe a coarser attribute under [data]",
             )
