@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato.checking import Progress, checked
+from sfumato.checking import Progress, Step, checked
 from sfumato.errors import MethodError, ReleaseError
 from sfumato.measures.usability import ACCURACY
 from sfumato.paths import refuse_other
@@ -72,16 +72,16 @@ def compare(
             trials=trials,
             seed=seed,
             report=path,
-            progress=progress,
         )
         candidates, not_made = _candidates(tried, each)
         first = _legacy(candidates, legacy)
         progress("tabulate")
         tried.prepare()
         outcomes: dict[str, Outcome] = {}
-        for candidate in sorted(candidates, key=lambda one: one is not first):
+        for at, candidate in enumerate(sorted(candidates, key=lambda one: one is not first)):
             try:
-                outcomes[candidate.label] = tried.outcome(candidate, is_legacy=candidate is first)
+                told = _part(progress, at, len(candidates))
+                outcomes[candidate.label] = tried.outcome(candidate, told, is_legacy=candidate is first)
             except (ReleaseError, MethodError) as error:
                 not_made[candidate.label] = why_not(error)
     if not outcomes:
@@ -99,6 +99,11 @@ def compare(
     body = comparison_body(made)
     write_page(path, release.about, note=NOTE, heading="what each protection costs", body=body)
     return made
+
+
+def _part(progress: Progress, at: int, number: int) -> Progress:
+    """What tells of the share of all candidates that is done, while one of them is worked out."""
+    return lambda step: progress(Step(step, (at + getattr(step, "share", 0.0)) / number))
 
 
 def _candidates(tried: Trials, each: Sequence[Wanted]) -> tuple[list[Candidate], dict[str, str]]:
