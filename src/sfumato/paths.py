@@ -84,15 +84,19 @@ def meant(path: Path, wanted: Callable[[Path], bool], otherwise: str) -> str:
     return f"did you mean {names[0]}?" if len(names) == 1 else f"name one of those near it: {', '.join(names)}"
 
 
-def refuse_other(path: Path, option: str, kind: str, begins: bytes) -> Path:
-    """A path to write to: neither in a bundle, which is published, nor a file that is there and of another kind."""
-    bundle = next((parent for parent in path.resolve().parents if is_bundle(parent)), None)
+def refuse_other(path: Path, option: str, kind: str, begins: bytes, *, planned: Path | None = None) -> Path:
+    """A path to write to: neither in a bundle, which is published, nor what is there and of another kind.
+
+    `planned` is the folder of a bundle that may not be there yet.
+    """
+    folders = path.resolve().parents
+    bundle = any(is_bundle(one) or (planned is not None and one == planned.resolve()) for one in folders)
     try:
         with path.open("rb") as file:
             other = file.read(len(begins))
     except OSError:  # what cannot be read is left to whoever writes
         other = b""
-    if bundle is not None or (other and other != begins):
+    if bundle or path.is_dir() or (other and other != begins):
         raise UsageError(
             f"{option} {typed(path)}",
             expected=f"a new file, or an earlier {kind}",

@@ -106,7 +106,18 @@ def test_cuts_of_two_trees_pass_in_every_table_and_are_as_good_as_the_best(of: P
     if found:
         assert not any(failing(of, found.nodes).values())
         assert told(of, found.nodes) == pytest.approx(found.told)
-        assert found.told >= 0.9 * best
+        assert found.told == pytest.approx(best)
+
+
+def test_cuts_that_neither_a_merge_nor_one_tree_alone_leads_to_are_found() -> None:
+    rng, sizes = np.random.default_rng(1104), (6, 4)
+    trees = [in_pairs(name, size) for name, size in zip("ab", sizes, strict=True)]
+    number = int(rng.integers(8, 30))
+    nodes = [rng.integers(len(tree) - size, len(tree), number) for tree, size in zip(trees, sizes, strict=True)]
+    of = programme(trees, nodes, rng.integers(0, number, number), rng.integers(1, 9, number))
+    found = coarsen(of)
+    assert found is not None
+    assert found.told == best_of_all(of) == 15.0  # 14 where trees take turns
 
 
 def test_a_unit_in_two_codes_counts_once_when_they_are_merged() -> None:

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from sfumato import running
 from sfumato.bundle.read import open_bundle
 from sfumato.checking import check
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import rotate_key
 from sfumato.release import load
+from sfumato.report import published
 from sfumato.report.candidates import Wanted, candidates_in
 from sfumato.report.compare import compare
 from sfumato.report.compare_page import CHOOSING, NOTE, Comparison
@@ -31,6 +33,13 @@ by_place | count = "jobs"; by = ["place"] | epsilon = 1
 """
 FORMAL = jobs(BUDGET, TWO)
 INFUSED = jobs(KEY, 'jobs | count = "jobs"; by = ["place", "industry"] | method = "noise-infusion"')
+ROUNDED = jobs(
+    "",
+    """
+jobs | count = "jobs"; by = ["place", "industry", "owner"] | method = "rounding"
+by_place | count = "jobs"; by = ["place"] | method = "rounding"
+""",
+)
 LEVELLED = Case(
     data="jobs",
     text=FORMAL.text.replace(
@@ -43,13 +52,15 @@ LEVELLED = Case(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("office")
+    made = tmp_path_factory.mktemp("office")
+    LEVELLED.written(made)
+    return made
 
 
 @pytest.fixture(scope="module")
 def before(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """What is there before anything is compared, of a release that was published."""
-    run(load(LEVELLED.written(folder)))
+    run(load(folder / "release.toml"))
     return trace(folder)
 
 
@@ -166,6 +177,22 @@ def test_errors_are_ratios_to_the_legacy_and_more_epsilon_is_better(made: Compar
     assert one.error_ratio > four.error_ratio
 
 
+def test_a_trial_decides_tables_in_the_order_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several roundings that are equally near, the order of the tables decides which one is found."""
+    release = load(ROUNDED.written(tmp_path))
+    orders = []
+    for module in (running, published):
+
+        def noted(statistics: Any, *rest: Any, decide: Any = module.decided_together, **more: Any) -> Any:
+            orders.append([*statistics])
+            return decide(statistics, *rest, **more)
+
+        monkeypatch.setattr(module, "decided_together", noted)
+    run(release)
+    compare(release, methods=["suppression, p = 10"], trials=1)
+    assert orders[0] == orders[1] == ["jobs", "by_place"]
+
+
 def test_strata_and_sizes_divide_the_cells_of_every_candidate(made: Comparison) -> None:
     for found in made.outcomes:
         for one in found.tables:
@@ -274,10 +301,16 @@ def test_tables_whose_share_of_epsilon_is_beyond_the_method_are_left_out_and_oth
         ({"methods": ["suppression, epsilon = 3, p = 15"]}, "no formal guarantee"),
         ({"methods": ["smooth-pareto, epsilon = 0"]}, "above 0"),
         ({"methods": [{"method": "rounding", "tables": ["job"]}]}, "did you mean 'jobs'"),
-        ({"methods": ["rounding, base = 1"]}, "a base from 2 on"),
+        ({"methods": ["rounding, base = 1"]}, "a base from 2 to"),
         ({"methods": ["top-contributors"]}, "top-contributors"),
         ({"alphas": [Fraction(0)]}, "numbers above 0"),
-        ({"accuracy": 0}, "--within"),
+        ({"accuracy": 0}, "--within 10"),
+        ({"accuracy": float("inf")}, "a percentage above 0"),
+        ({"accuracy": float("nan")}, "a percentage above 0"),
+        ({"methods": [{"method": ["rounding"]}]}, "did you mean 'rounding'"),
+        ({"methods": [{"methd": "rounding"}]}, "with methd"),
+        ({"methods": [{"method": "rounding", "tables": 3}]}, "a list of names"),
+        ({"by": ["sex"]}, "confidential"),
         ({"trials": 0}, "1 to 1,000 trials"),
         ({"epsilons": [Fraction(n) for n in range(1, 30)]}, "at most 20"),
         ({"by": ["colour"]}, "place, industry"),
@@ -290,6 +323,22 @@ def test_what_makes_no_sense_is_refused_with_what_to_do(folder: Path, asked: dic
     with pytest.raises(SfumatoError, match=words):
         compare(release, **asked)
     assert not (folder / "refused" / "bundle-confidential").exists()
+
+
+def test_the_page_of_a_comparison_is_refused_in_the_folder_that_the_bundle_will_have(tmp_path: Path) -> None:
+    release = load(FORMAL.written(tmp_path))
+    for place in (release.bundle / "compare.html", release.bundle / "more" / "compare.html", tmp_path):
+        with pytest.raises(SfumatoError, match="--report"):
+            compare(release, place)
+    assert not release.bundle.exists()
+
+
+@pytest.mark.parametrize("text", ["candidate = [3]", 'candidate = ["rounding"]', '[candidate]\nmethod = "rounding"'])
+def test_a_file_of_candidates_without_sections_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "candidates.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ReleaseError, match=r"\[\[candidate\]\]"):
+        candidates_in(file)
 
 
 def test_a_release_of_other_kinds_is_refused(tmp_path: Path) -> None:

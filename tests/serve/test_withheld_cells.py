@@ -21,6 +21,7 @@ from sfumato.serve.sdmx.flow import Flow
 from sfumato.serve.sdmx.formats import WRITERS
 from sfumato.serve.sdmx.query import DataQuery
 from sfumato.serve.sdmx.series import SeriesData
+from tests.tiny import TINY
 
 RELEASE = """
 [release]
@@ -117,3 +118,42 @@ def test_every_format_says_that_a_cell_is_withheld(tmp_path: Path, method: str) 
         assert len(ends) == 8  # the ranges are figures of their own
         told = {metric.code: metric.label for metric in table.metrics}
         assert (told["low"], told["high"]) == ("Lower end of the range", "Upper end of the range")  # for certain
+
+
+JOBS = """
+[release]
+title = "Jobs"
+period = "2025"
+ledger = "ledger.sqlite"
+bundle = "bundle"
+
+[data]
+jobs = {{ path = "jobs.parquet", worker = "worker", workplace = "workplace" }}
+workplaces = {{ path = "workplaces.parquet", key = "workplace" }}
+workers = {{ path = "workers.parquet", key = "worker" }}
+public = ["place", "industry"]
+
+[data.attributes]
+sex = {{ codes = ["F", "M"] }}
+
+[[table]]
+name = "number"
+count = "jobs"
+by = ["place", "sex"]
+totals = {totals}
+protect = {{ {method} }}
+"""
+
+
+@pytest.mark.parametrize("totals", ["true", "false"])
+@pytest.mark.parametrize("method", ['method = "rounding"', 'method = "coarsening", minimum_units = 2'])
+def test_totals_of_jobs_are_served_as_totals_and_no_code_beside_others(
+    tmp_path: Path, totals: str, method: str
+) -> None:
+    for name, columns in TINY.items():
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    (tmp_path / "release.toml").write_text(JOBS.format(totals=totals, method=method), encoding="utf-8")
+    table = served(run(load(tmp_path / "release.toml")).bundle)
+    total = "total" if totals == "true" else None
+    assert [dimension.total for dimension in table.dimensions] == [total, total]
+    assert [dimension.eliminable for dimension in table.dimensions] == [total is not None] * 2

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 
 from sfumato import __version__
 from sfumato.cli.log import log
-from sfumato.cli.screen import fail, messages, screen
+from sfumato.cli.screen import end_if_stopped, fail, messages, screen, stopped_by
 from sfumato.cli.usage import EXIT_CODES, HELP, MARKUP, NOT_UNDERSTOOD, Commands, misunderstood
 from sfumato.errors import DiskError, SfumatoError
 
@@ -171,7 +171,7 @@ def _main() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:  # what nohup lets a command ignore, it goes on ignoring
             signal.signal(number, _stop)
     try:
-        code = app(standalone_mode=False, prog_name="sfumato")
+        code = _called()
         sys.stdout.flush()  # what cannot be written is found out here, and not when nobody can tell any more
     except typer.Abort:
         messages.print("Stopped: nothing was changed.")
@@ -205,6 +205,14 @@ def _main() -> None:
     sys.exit(code or 0)
 
 
+def _called() -> Any:
+    try:
+        return app(standalone_mode=False, prog_name="sfumato")
+    except Exception:
+        end_if_stopped()
+        raise
+
+
 def _of_the_system(error: OSError) -> DiskError:
     """What the operating system refuses, in words; its own text may quote a record."""
     remedies = {
@@ -225,6 +233,7 @@ def _stop(number: int, _: object) -> NoReturn:
     """End in order: records that lie in a folder of this run are removed, which a second signal does not stop."""
     for again in _STOPPED_BY:
         signal.signal(again, signal.SIG_IGN)
+    stopped_by.append(signal.Signals(number))
     with suppress(OSError):  # the terminal may be gone
         messages.print("\nStopped. Nothing was half-written; what was charged stays charged, and the next run goes on.")
     sys.exit(128 + number)

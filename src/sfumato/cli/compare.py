@@ -10,7 +10,7 @@ from rich.text import Text
 from sfumato.cli.log import LogFile, Verbose
 from sfumato.cli.preview import numbers
 from sfumato.cli.release import ReleaseFile
-from sfumato.cli.screen import AsJson, Summary, near, printed_table, progress, show, spaced
+from sfumato.cli.screen import PERCENT, AsJson, Summary, near, printed_table, progress, show, spaced
 from sfumato.cli.series import PeriodOption
 
 if TYPE_CHECKING:  # only names for types
@@ -70,7 +70,7 @@ def compare(
         made = compare_release(
             load(file, period),
             report,
-            lambda step: update(step, 0, 1),
+            lambda step: update(step, round(PERCENT * getattr(step, "share", 0.0)), PERCENT),
             methods=[*listed, *(method or ())],
             alphas=numbers("alpha", alpha),
             epsilons=numbers("epsilon", epsilon),

@@ -1,6 +1,7 @@
 """What every command shares: consoles, results for people and machines, progress, and how summaries look."""
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -156,6 +157,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for
 # Titles and notes are text, whatever brackets they have.
 screen = Console(markup=False, highlight=False)
 messages = Console(stderr=True, markup=False, highlight=False)
+stopped_by: list[signal.Signals] = []
+"""The signal that told this process to end: a library that was at work may have turned it into an error, or lost it."""
+
+
+def end_if_stopped() -> None:
+    """End with the code of the signal that told this process to, if one did."""
+    if stopped_by:
+        sys.exit(128 + stopped_by[0])
+
+
 for _console in (screen, messages):
     if not _console.is_terminal:
         _console.width = UNLIMITED
@@ -211,6 +222,7 @@ def progress(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
         task = bar.add_task("starting", total=None, reached="")
 
         def update(step: str, done: int, total: int) -> None:
+            end_if_stopped()
             log.step(step)
             reached = f"{done} %" if total == PERCENT else f"{done}/{total}"
             bar.update(task, description=step, completed=done, total=total, reached=reached)

@@ -2,15 +2,16 @@
 
 A cut through a tree takes every finest code to one node at or above it; the same cut serves all tables. With the cuts
 of the other trees given, whether a node may be part of a cut does not depend on the rest of that cut, and neither does
-what it tells readers: so the best cut of one tree is found exactly, from the finest codes upwards. Cuts of several
-trees are found in turn, from several beginnings, and by merging here to split there; each ends where no tree alone
-can do better. docs/methods/coarsening.md
+what it tells readers: so the best cut of one tree is found exactly, from the finest codes upwards, and so are those of
+several where all but one have few cuts. Others are found in turn, from several beginnings, and by merging here to split
+there; each ends where no tree alone can do better. docs/methods/coarsening.md
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +26,7 @@ from sfumato.exact.trees import ROOT, Tree
 
 _WHERE = "coarsening"
 _MOST_BEGINNINGS = 64
+"""From as many whole levels cuts are looked for, and as many cuts of all trees but one are tried."""
 
 
 Passes = Callable[[Contributions], Flags]
@@ -130,7 +132,8 @@ class Cuts:
 def coarsen(programme: Programme, *, tries: int = 50, told: Callable[[float], None] = lambda _: None) -> Cuts | None:
     """The cuts at which every cell of every table passes and which tell most of those found; None if there are none.
 
-    Exact for one tree. `tries` bounds the merges that are tried after that, `told` hears of the share that is done.
+    Exact for one tree, and where the others have few cuts. `tries` bounds the merges that are tried after whole levels,
+    `told` hears of the share that is done.
     """
     best: Cuts | None = None
     beginnings = _beginnings(programme)
@@ -138,6 +141,10 @@ def coarsen(programme: Programme, *, tries: int = 50, told: Callable[[float], No
         told(0.5 * turn / len(beginnings))
         best = _better(best, _in_turn(programme, start))
     if best is None or len(programme.trees) == 1:
+        return best
+    if (every := _each_but_one(programme)) is not None:
+        for cuts, at in every:
+            best = _better(best, _completed(programme, cuts, at))
         return best
     done = 0
     while done < tries:
@@ -305,6 +312,53 @@ def _in_turn(programme: Programme, start: Sequence[Integers]) -> Cuts | None:
     if not np.isfinite(told) or any(failing(programme, cuts).values()):
         return None
     return Cuts(nodes=tuple(cuts), told=told)
+
+
+def _completed(programme: Programme, cuts: Sequence[Integers], at: int) -> Cuts | None:
+    """Given cuts with the best one of a tree."""
+    found, rest = best_cut(programme, cuts, at), _without(programme, cuts, at)
+    if found is None or not np.isfinite(rest):
+        return None
+    return Cuts(nodes=(*cuts[:at], found[0], *cuts[at + 1 :]), told=found[1] + rest)
+
+
+def _each_but_one(programme: Programme) -> list[tuple[tuple[Integers, ...], int]] | None:
+    """All combinations of cuts of the trees but one, and which one; None where there are too many."""
+    present = [np.unique(rows[rows >= 0]) for rows in programme.above]
+    numbers = [_number_of_cuts(tree, nodes) for tree, nodes in zip(programme.trees, present, strict=True)]
+    last = int(np.argmax(numbers))
+    if prod(number for at, number in enumerate(numbers) if at != last) > _MOST_BEGINNINGS:
+        return None
+    every = [
+        [nodes[:0]] if at == last else _all_cuts(tree, nodes)
+        for at, (tree, nodes) in enumerate(zip(programme.trees, present, strict=True))
+    ]
+    return [(cuts, last) for cuts in product(*every)]
+
+
+def _number_of_cuts(tree: Tree, present: Integers) -> float:
+    """How many cuts a tree has, of nodes with records."""
+    parents, below = tree.parents[0], np.ones(len(tree))
+    own, depth = np.ones(len(tree)), _depths(parents)
+    for deep in range(int(depth[present].max(initial=0)), -1, -1):
+        nodes = present[depth[present] == deep]
+        inner = np.isin(nodes, parents[present])
+        own[nodes] = np.minimum(1 + np.where(inner, below[nodes], 0), 1e9)  # more are too many anyway
+        if deep:
+            np.multiply.at(below, parents[nodes], own[nodes])
+            below = np.minimum(below, 1e9)
+    return float(own[ROOT])
+
+
+def _all_cuts(tree: Tree, present: Integers) -> list[Integers]:
+    """Every cut of a tree, of nodes with records."""
+    parents = tree.parents[0]
+
+    def under(node: int) -> list[Integers]:
+        parts = [under(child) for child in present[parents[present] == node].tolist()]
+        return [np.array([node]), *([np.sort(np.concatenate(some)) for some in product(*parts)] if parts else [])]
+
+    return under(ROOT)
 
 
 def _beginnings(programme: Programme) -> list[tuple[Integers, ...]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -29,6 +30,7 @@ from sfumato.method import STATUSES
 from sfumato.paths import refuse_other
 from sfumato.release import Release
 from sfumato.report.assessment import Assessment
+from sfumato.report.candidates import refuse_strange
 from sfumato.report.page import BEGINS, write_report
 from sfumato.report.published import OtherTable, PublishedRelease, other_tables, published_release
 from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, limit_of_cube
@@ -121,7 +123,8 @@ def assess(
     with another protection, whose errors are compared. Cells can be used that are expected to be off by no more than
     the share `accuracy` of their value.
     """
-    if not change >= 0:
+    refuse_strange("--accuracy", [accuracy])
+    if not 0 <= change < inf:
         raise ReleaseError("--change", expected="a percentage of at least 0", found=f"{change:g}", do="write 5, say")
     if earlier is not None and earlier.about.period == release.about.period:
         raise ReleaseError(
@@ -130,7 +133,8 @@ def assess(
             found=f"a release of {earlier.about.period}",
             do="name the release file of an earlier period; --reference compares another protection of the same data",
         )
-    path = refuse_other(report or release.confidential / "report.html", "--report", "report", BEGINS)
+    place = report or release.confidential / "report.html"
+    path = refuse_other(place, "--report", "report", BEGINS, planned=release.bundle)
     with published_release(release, progress) as found:
         plan = found.plan
         before = {} if earlier is None else other_tables(earlier, plan.tables, progress, option="--earlier", exact=True)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,16 @@ def refuse_too_many(number: int) -> None:
         )
 
 
+def refuse_strange(
+    option: str, numbers: Sequence[float | Fraction], *, what: str = "numbers", example: str = "0.1"
+) -> None:
+    """Refuse numbers that are not above 0, or have no end."""
+    for number in numbers:
+        if not 0 < number < inf:
+            found = f"{number:g}" if isinstance(number, float) else str(number)
+            raise ReleaseError(option, expected=f"{what} above 0", found=found, do=f"write {option} {example}, say")
+
+
 # One method for all tables of a release.
 
 
@@ -114,8 +125,15 @@ class Wanted:
         written = _parsed(said) if isinstance(said, str) else dict(said)
         where = f"--method {written.get('name') or written.get('method', '')}".strip()
         name, tables = written.pop("name", ""), written.pop("tables", ())
+        listed = (tables,) if isinstance(tables, str) else tables
+        if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+            raise ReleaseError(
+                where, expected="tables: a list of names", found=str(tables), do='write tables = ["jobs"], say'
+            )
         method = written.pop("method", None)
-        if method not in METHODS and method not in FOR_UNITS:
+        if not isinstance(method, str) or (method not in METHODS and method not in FOR_UNITS):
+            if method is None and written:
+                where = f"{where} with {', '.join(written)}"
             close = get_close_matches(str(method), list(METHODS), n=1)
             raise ReleaseError(
                 where,
@@ -142,8 +160,7 @@ class Wanted:
                 found=f"`{next(iter(given))}`",
                 do="leave it out",
             )
-        listed = (tables,) if isinstance(tables, str) else tuple(tables)
-        return cls(method=method, options=written, name=str(name), tables=listed, **given)
+        return cls(method=method, options=written, name=str(name), tables=tuple(listed), **given)
 
     @property
     def label(self) -> str:
@@ -229,7 +246,8 @@ def candidates_in(path: Path) -> list[Wanted]:
     """The candidates that a file lists, one a section `[[candidate]]`."""
     _, content = read_toml(path, what="a file of candidates")
     listed = content.get("candidate")
-    if not isinstance(listed, list) or set(content) != {"candidate"}:
+    sections = isinstance(listed, list) and all(isinstance(one, dict) for one in listed)
+    if not isinstance(listed, list) or not sections or set(content) != {"candidate"}:
         raise ReleaseError(
             f"--candidates {path}",
             expected="sections [[candidate]], each with a `method`, its options and perhaps a `name` and `tables`",

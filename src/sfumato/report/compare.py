@@ -12,12 +12,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato.checking import Progress, checked
+from sfumato.checking import Progress, Step, checked
 from sfumato.errors import MethodError, ReleaseError
 from sfumato.measures.usability import ACCURACY
 from sfumato.paths import refuse_other
 from sfumato.release import Release
-from sfumato.report.candidates import Wanted, by_default, refuse_too_many, why_not
+from sfumato.report.candidates import Wanted, by_default, refuse_strange, refuse_too_many, why_not
 from sfumato.report.compare_page import NOTE, Comparison, comparison_body
 from sfumato.report.page import BEGINS, write_page
 from sfumato.report.trials import Candidate, Outcome, Trials, refuse_unknown_strata
@@ -55,7 +55,8 @@ def compare(
     >>> compare(release, methods=["suppression, minimum_units = 5", "rounding"]).report  # doctest: +SKIP
     """
     _refuse_strange(alphas=alphas, epsilons=epsilons, accuracy=accuracy, trials=trials)
-    path = refuse_other(report or release.confidential / "compare.html", "--report", "report", BEGINS)
+    place = report or release.confidential / "compare.html"
+    path = refuse_other(place, "--report", "report", BEGINS, planned=release.bundle)
     wanted = [Wanted.read(one) for one in methods] or by_default(release)
     each = [one for some in wanted for one in some.each(alphas or ALPHAS, epsilons or EPSILONS)]
     refuse_too_many(1 + len(each))
@@ -71,16 +72,16 @@ def compare(
             trials=trials,
             seed=seed,
             report=path,
-            progress=progress,
         )
         candidates, not_made = _candidates(tried, each)
         first = _legacy(candidates, legacy)
         progress("tabulate")
         tried.prepare()
         outcomes: dict[str, Outcome] = {}
-        for candidate in sorted(candidates, key=lambda one: one is not first):
+        for at, candidate in enumerate(sorted(candidates, key=lambda one: one is not first)):
             try:
-                outcomes[candidate.label] = tried.outcome(candidate, is_legacy=candidate is first)
+                told = _part(progress, at, len(candidates))
+                outcomes[candidate.label] = tried.outcome(candidate, told, is_legacy=candidate is first)
             except (ReleaseError, MethodError) as error:
                 not_made[candidate.label] = why_not(error)
     if not outcomes:
@@ -98,6 +99,11 @@ def compare(
     body = comparison_body(made)
     write_page(path, release.about, note=NOTE, heading="what each protection costs", body=body)
     return made
+
+
+def _part(progress: Progress, at: int, number: int) -> Progress:
+    """What tells of the share of all candidates that is done, while one of them is worked out."""
+    return lambda step: progress(Step(step, (at + getattr(step, "share", 0.0)) / number))
 
 
 def _candidates(tried: Trials, each: Sequence[Wanted]) -> tuple[list[Candidate], dict[str, str]]:
@@ -176,12 +182,9 @@ def _refuse_unknown_tables(release: Release, each: Sequence[Wanted]) -> None:
 
 
 def _refuse_strange(*, alphas: Sequence[Fraction], epsilons: Sequence[Fraction], accuracy: float, trials: int) -> None:
-    given: Mapping[str, Sequence[float | Fraction]] = {"alpha": alphas, "epsilon": epsilons, "within": [accuracy]}
-    for option, numbers in given.items():
-        if not all(number > 0 for number in numbers):
-            raise ReleaseError(
-                f"--{option}", expected="numbers above 0", found="another", do=f"write --{option} 0.1, say"
-            )
+    refuse_strange("--alpha", alphas)
+    refuse_strange("--epsilon", epsilons)
+    refuse_strange("--within", [100 * accuracy], what="a percentage", example="10")
     if not 1 <= trials <= MOST_TRIALS:
         raise ReleaseError(
             "--trials", expected=f"1 to {MOST_TRIALS:,} trials", found=f"{trials:,}", do="write --trials 10, say"

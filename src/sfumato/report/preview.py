@@ -17,7 +17,6 @@ from typing import Any
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.charts.svg import percent
 from sfumato.checking import Checked, Findings, Progress, checked, findings
-from sfumato.errors import ReleaseError
 from sfumato.measures.drawing import table
 from sfumato.measures.usability import ACCURACY, HEADINGS, Usability, usability_rows
 from sfumato.paths import refuse_other
@@ -26,7 +25,7 @@ from sfumato.privacy.guarantee import at_least, at_most, plain
 from sfumato.release import Release
 from sfumato.report.assess import assess_answers
 from sfumato.report.assessment import Assessment
-from sfumato.report.candidates import AS_WRITTEN, refuse_too_many, with_alpha, with_epsilon
+from sfumato.report.candidates import AS_WRITTEN, refuse_strange, refuse_too_many, with_alpha, with_epsilon
 from sfumato.report.page import BEGINS, report_body, write_page
 from sfumato.report.published import on_trial
 from sfumato.safeguards import as_rounded_before
@@ -143,15 +142,13 @@ def preview(
     budget and of every table. `beside` are further releases by their names, such as one with another method. A cell can
     be used if it is expected to be off by no more than the share `accuracy` of its value.
     """
-    given: Mapping[str, Sequence[float | Fraction]] = {"accuracy": [accuracy], "epsilon": epsilons, "alpha": alphas}
-    for option, numbers in given.items():
-        if not all(number > 0 for number in numbers):
-            raise ReleaseError(
-                f"--{option}", expected="numbers above 0", found="another", do=f"write --{option} 0.1, say"
-            )
+    refuse_strange("--accuracy", [accuracy])
+    refuse_strange("--epsilon", epsilons)
+    refuse_strange("--alpha", alphas)
     releases = {AS_WRITTEN: release} | dict(beside or {})
     refuse_too_many(len(releases) * max(len(epsilons), 1) * max(len(alphas), 1))
-    path = refuse_other(report or release.confidential / "preview.html", "--report", "report", BEGINS)
+    place = report or release.confidential / "preview.html"
+    path = refuse_other(place, "--report", "report", BEGINS, planned=release.bundle)
     every: tuple[Sequence[Fraction | None], ...] = (alphas if alphas else [None], epsilons if epsilons else [None])
     parameters = [(alpha, epsilon) for alpha, epsilon in product(*every)]
     found = [

@@ -125,7 +125,9 @@ def on_trial(
     tabulated |= ready.count(more)
     counted += [(table, tabulated[name]) for name, table in more.items()]
     drawn: dict[str, Cells] = {}
-    distinct = {table.digest(""): name for name, table in reversed(tables.items())}
+    distinct: dict[str, str] = {}
+    for name, table in tables.items():  # in the order of a run, which equally near numbers depend on
+        distinct.setdefault(table.digest(""), name)
     decided = decided_together(
         {name: tables[name] for name in distinct.values()},
         plan.known_before,

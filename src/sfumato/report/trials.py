@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.checking import Checked, Progress
+from sfumato.checking import Checked, Progress, Step
 from sfumato.engine.chunks import MOST_CELLS
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame.codelists import Codelist
@@ -146,7 +146,6 @@ class Trials:
     trials: int
     seed: int
     report: Path
-    progress: Progress
     counted: _Counted = field(default_factory=list)
     targets: dict[str, Target] = field(default_factory=dict)
     legacy: dict[str, Losses] = field(default_factory=dict)
@@ -299,7 +298,7 @@ class Trials:
 
     # Their trials.
 
-    def outcome(self, candidate: Candidate, *, is_legacy: bool = False) -> Outcome:
+    def outcome(self, candidate: Candidate, progress: Progress, *, is_legacy: bool = False) -> Outcome:
         """What a candidate loses and tells, on average over its trials."""
         losses: dict[str, Losses] = {}
         attacks: dict[str, list[tuple[AttackResult, ...]]] = {}
@@ -309,8 +308,8 @@ class Trials:
             plan = make_plan(candidate.release, self.codelists, self.secret(done))
             if done == 0:
                 number = self._number(plan)
-            self.progress(f"{candidate.label}: trial {done + 1} of {number}")
-            found = self._trial(plan, done, candidate.label)
+            progress(Step(f"{candidate.label}: trial {done + 1} of {number}", done / number))
+            found = self._trial(plan, done, _within(progress, candidate.label, done, number))
             told: Mapping[str, Mapping[str, Any]] = {}
             if done == 0:
                 assessment = assess_answers(found, self.report, accuracy=self.accuracy)
@@ -340,18 +339,14 @@ class Trials:
             return min(self.trials, KEYS)
         return self.trials if any(table.guarantee.bound is not None for table in plan.tables) else 1
 
-    def _trial(self, plan: Plan, number: int, label: str) -> PublishedRelease:
+    def _trial(self, plan: Plan, number: int, progress: Progress) -> PublishedRelease:
         trial, counted = Trial(seed=self.seed, number=number), list(self.counted)
 
         def draw(table: PublishedTable, true: Any) -> Cells:
             keyed = table.randomness(plan.secret, true) if table.key else trial.chance(table.digest(""))
             return table.drawn(true, keyed)
 
-        def tell(step: str) -> None:
-            share = getattr(step, "share", None)
-            self.progress(f"{label}: {step}" + ("" if share is None else f", {share:.0%}"))
-
-        found = on_trial(replace(self.ready, plan=plan), counted, tell, draw=draw)
+        found = on_trial(replace(self.ready, plan=plan), counted, progress, draw=draw)
         self.counted[:] = [one for one in counted if not one[0].key]  # what a key made is for that key
         return found
 
@@ -382,6 +377,17 @@ class Trials:
             losses=losses.by(self.legacy.get(name)),
             attacks=tuple(Disclosed.over(some) for some in zip(*attacks, strict=True)),
         )
+
+
+def _within(progress: Progress, label: str, done: int, number: int) -> Progress:
+    """What tells how far a candidate is, in one of its trials."""
+
+    def told(step: str) -> None:
+        share = getattr(step, "share", None)
+        words = f"{label}: {step}" + ("" if share is None else f", {share:.0%}")
+        progress(Step(words, (done + (share or 0.0)) / number))
+
+    return told
 
 
 def _shown(view: View, target: Target, whole: Cells, bounds: Mapping[str, Any]) -> Shown:
@@ -428,9 +434,11 @@ def refuse_unknown_strata(release: Release, codelists: Mapping[str, Codelist], a
     known = [name for name in dict.fromkeys((*public, *asked)) if 1 < len(codelists[name].codes) <= MOST_STRATA]
     for name in attributes:
         if name not in known:
+            codes = len(codelists[name].codes) if name in codelists else 0
+            few = f"{codes:,} codes" if not 1 < codes <= MOST_STRATA else "one that is confidential, and no table is by"
             raise ReleaseError(
                 f"--by {name}",
                 expected=f"an attribute that tells cells apart, with 2 to {MOST_STRATA} codes: {', '.join(known)}",
-                found=f"{len(codelists[name].codes):,} codes" if name in codelists else f"'{name}', which is none",
+                found=few if codes else f"'{name}', which is none",
                 do="name one of these, or describe a coarser attribute under [data]",
             )

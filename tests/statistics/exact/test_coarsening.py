@@ -48,6 +48,17 @@ def test_places_with_a_sensitive_cell_become_their_region_and_others_stay(folder
     assert sum(found.values()) == 56
 
 
+def test_codes_without_records_are_zeros_and_not_merged(folder: Path) -> None:
+    path = written(folder, [NUMBER])
+    text = path.read_text(encoding="utf-8")
+    assert '"C", "D"]' in text
+    path.write_text(text.replace('"C", "D"]', '"C", "D", "E"]'), encoding="utf-8")
+    run(load(path))
+    found = rows(folder, "number")
+    assert {place for place, _ in found} == {"N", "C", "D", "E"}
+    assert [found["E", sector] for sector in "12"] == [0, 0]
+
+
 def test_the_same_groups_serve_all_tables_and_codelists_name_them(folder: Path) -> None:
     published = run(load(written(folder, [NUMBER, 'places; count = "records"; by = ["place"]'])))
     assert {place for place, _ in rows(folder, "number")} == {place for (place,) in rows(folder, "places")}
@@ -99,15 +110,16 @@ def test_what_three_tables_tell_together_is_no_less_safe(folder: Path) -> None:
     kept = [row for at, row in enumerate(records) if at not in last[2:] and row["place"] in "CD"]
     pq.write_table(pa.Table.from_pylist(kept), folder / "records.parquet")
     filtered = [f'of_{at}; count = "records"; by = ["place"]; where = {{ sector = ["{at}"] }}' for at in "12"]
+    none = {("A",): 0, ("B",): 0}
     # D less its sectors 1 and 2 are the two of sector 3, which no two of the tables tell.
     for at, some in enumerate(filtered):
         (folder / str(at)).mkdir()
         pq.write_table(pa.Table.from_pylist(kept), folder / str(at) / "records.parquet")
         run(load(written(folder / str(at), [PLACES, some])))
-        assert rows(folder / str(at), "places") == {("C",): 15, ("D",): 12}
+        assert rows(folder / str(at), "places") == {**none, ("C",): 15, ("D",): 12}
     run(load(written(folder, [PLACES, *filtered])))
     places, *others = (rows(folder, name) for name in ("places", "of_1", "of_2"))
-    assert places == {("S",): 27}
+    assert places == {**none, ("S",): 27}
     assert [found["S",] for found in others] == [10, 10]
 
 

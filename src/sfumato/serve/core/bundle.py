@@ -315,7 +315,7 @@ class OpenBundle:
         # One file for all tables: others may have more percentiles, more periods to compare with, or a total.
         if len(codes) > described["codes"]:
             codes = tuple(code for code in codes if code in found)
-        totalled = TOTAL in found and _of_records(about)
+        totalled = TOTAL in found and _has_totals(about)
         codes = (*(code for code in codes if code != TOTAL or not totalled), *([TOTAL] if totalled else []))
         if not found <= set(codes):
             raise _odd(self.folder, about["name"], f"codes of {name} that its codelist does not have")
@@ -409,8 +409,10 @@ def _adds_up(about: Mapping[str, Any]) -> bool:
     return not {"mean", "indicators", "predict", "quantiles"} & about["statistic"].keys()
 
 
-def _of_records(about: Mapping[str, Any]) -> bool:
-    """Whether it is a table of records, in which the code "total" names the protected sum of all others."""
+def _has_totals(about: Mapping[str, Any]) -> bool:
+    """Whether the code "total" names the published sum of all others; early bundles of records do not say it."""
+    if "totals" in about:
+        return bool(about["totals"])
     asked = about["statistic"]
     if _of_jobs(about):
         return False

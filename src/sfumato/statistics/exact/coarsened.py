@@ -106,7 +106,7 @@ def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]
             + (", or leave out filtered tables: what is beside them follows too" if programme.only else ""),
         )
     groups = {
-        name: _Groups(tree=tree, cut=cut, nodes=nodes[name])
+        name: _Groups(tree=tree, cut=_with_empty(tree, cut), nodes=nodes[name])
         for (name, tree), cut in zip(trees.items(), found.nodes, strict=True)
     }
     return {name: _answer(one, groups, parts, about[name]) for name, one in questions.items()}
@@ -124,6 +124,13 @@ def _proved(programme: Programme, rules: _Rules, told: Callable[[float], None]) 
     if found is None or told_together(programme, [found], rules)[0].proved:
         return found
     return coarsen(_with_parts(programme), told=lambda share: told((1 + share) / 2))
+
+
+def _with_empty(tree: Tree, cut: Integers) -> Integers:
+    """A cut with the finest codes that it leaves out because they have no records: these are zeros like others."""
+    inner = np.zeros(len(tree), dtype=bool)
+    inner[tree.parents[0][tree.parents[0] >= 0]] = True
+    return np.union1d(cut, np.flatnonzero(~inner & (tree.nearest(cut) < 0)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
