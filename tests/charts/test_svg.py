@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from sfumato.arrays import Floats
-from sfumato.charts.svg import PAPER, SERIES, distinct, number, percent, scale, wide
+from sfumato.charts.svg import PAPER, SERIES, distinct, number, percent, room, scale, shortened, wide
 
 TEXTS = st.text(alphabet="ab ,…", max_size=60) | st.builds("{} {}".format, st.just("Common " * 8), st.text(max_size=5))
 
@@ -29,6 +29,16 @@ def test_no_two_labels_look_the_same(labels: list[tuple[str, str]], width: int, 
 @given(labels=st.lists(st.tuples(TEXTS), max_size=12, unique=True), width=st.integers(80, 250))
 def test_labels_fit_into_their_width(labels: list[tuple[str]], width: int) -> None:
     assert all(wide(line) <= width for some in distinct(labels, width, 2) for line in some)
+
+
+def test_a_label_by_itself_is_cut_at_its_end() -> None:
+    """It has all of its words in common with all others, of which there are none."""
+    assert shortened(["Population of the place"], 80) == ["Population…"]
+
+
+def test_there_is_room_for_the_widest_letters() -> None:
+    assert room(["W"], 100) - 14 >= 24
+    assert room([""], 100) == 14
 
 
 def test_labels_that_fit_are_left_alone() -> None:

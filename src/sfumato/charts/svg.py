@@ -156,6 +156,8 @@ LINE = 14.0
 """From one line of a text to the next."""
 _LETTER = 6.8
 """How wide a letter of 12 pixels is on average."""
+_NARROWEST = 24.0
+"""Letters may be wider than on average: there is room for two of the widest."""
 
 
 def wide(text: str) -> float:
@@ -165,7 +167,8 @@ def wide(text: str) -> float:
 
 def room(texts: Sequence[str], most: float) -> float:
     """How wide the longest of some texts is with a margin, up to a bound."""
-    return min(max(map(wide, texts), default=0.0) + 14, most)
+    widest = max(map(wide, texts), default=0.0)
+    return min((max(widest, _NARROWEST) if widest else 0.0) + 14, most)
 
 
 def letters(width: float) -> int:
@@ -339,7 +342,7 @@ def _shortened(texts: Sequence[str], longest: int) -> dict[str, str]:
     long = [text for text in texts if len(text) > longest]
     if not long:
         return {}
-    words = zip(*(text.split(" ") for text in texts), strict=False)
+    words = zip(*(text.split(" ") for text in texts), strict=False) if len(texts) > 1 else iter(())
     begin = sum(len(some[0]) + 1 for some in takewhile(lambda some: len(set(some)) == 1, words))
     ways: list[Callable[[str], str]] = [
         lambda text: _head(text, longest),

@@ -439,20 +439,13 @@ def page_title(view: View, question: ReaderQuestion) -> str:
     return f"{title}. {filters}" if filters else title
 
 
-_GENERAL, _INDICATOR = "Value", "Indicator"
-
-
 def headline(view: View, question: ReaderQuestion) -> str:
     """What is counted by what, in a line."""
     say = question.say
     by = [say.within(edge.label) for edge in (*view.rows, *view.columns)]
-    label = view.metrics[view.first].label
-    if label == _GENERAL:  # figures of several kinds: the one that is chosen, or else the whole table
-        label = next((text for name, text in view.page_texts if name not in by and name == _INDICATOR), "")
-        label = label or question.table.title
-        if label == question.table.title:
-            return label
-    label = say.label(label)
+    if not view.measured:  # figures of several kinds
+        return question.table.title
+    label = say.label(view.measured)
     if not by:
         return label
     # Labels that have commas themselves are told apart by something else.

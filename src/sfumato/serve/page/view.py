@@ -132,6 +132,8 @@ T = TypeVar("T", bound=np.generic)
 UNSURE = [number for number, remark in enumerate(REMARKS) if remark.mark > 1]
 """What is said of values that are too uncertain for most uses."""
 _TOTAL = "Total"
+_GENERAL, _INDICATOR = "Value", "Indicator"
+"""What figures of several kinds are called, and the variable that tells them apart."""
 
 
 class Edge(NamedTuple):
@@ -190,6 +192,12 @@ class View:
         """The variables of the filters with the code that is shown."""
         chosen = np.unravel_index(self.page, tuple(len(edge.texts) for edge in self.pages)) if self.pages else ()
         return tuple((edge.label, edge.texts[int(at)]) for edge, at in zip(self.pages, chosen, strict=True))
+
+    @property
+    def measured(self) -> str:
+        """What the first figure is: of figures of several kinds the one that is chosen, or nothing."""
+        label = self.metrics[self.first].label
+        return label if label != _GENERAL else next((text for name, text in self.page_texts if name == _INDICATOR), "")
 
     @property
     def first(self) -> int:
