@@ -186,6 +186,7 @@ def chart_of(view: View, question: ReaderQuestion, name: str, *, linked: bool = 
     unit = "%" if view.percent and metric.additive else "" if several and view.measured else metric.unit
     label = say.label(view.measured or metric.label)
     title = label if not unit or unit.lower() in metric.label.lower() else f"{label} ({say(unit)})"
+    title = f"{title}: {say.within(say(view.way))}" if view.way else title
     if kind == "lines":
         return _lines(view, title, name, question) or _bars(view, title, name, say)
     if kind == "map":

@@ -15,7 +15,7 @@ from sfumato.serve.core.model import Marks, Metric, Selection, ServedDimension, 
 from sfumato.serve.core.status import REMARKS
 from sfumato.serve.page.changes import CHANGES, NO_PERIODS, changes
 from sfumato.serve.page.language import Language
-from sfumato.serve.page.question import Place, ReaderQuestion
+from sfumato.serve.page.question import PERCENTAGES, Place, ReaderQuestion
 from sfumato.serve.page.rating import Numbers
 
 # The figures behind a view: the answer of a table as one block of numbers, with published totals at its edges.
@@ -176,6 +176,8 @@ class View:
     order: tuple[int, ...]
     """The rows in the order in which they are shown."""
     percent: bool
+    way: str
+    """What figures are shown as, where not as themselves: percentages or changes."""
     notes: tuple[str, ...]
     rated: bool
     """Whether there are error figures that marks can be made from."""
@@ -242,10 +244,12 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
     shown_axes = (*placed["rows"], *placed["columns"])
     values = block.values
     remarks = block.remarks
+    way = PERCENTAGES[display.percent] if display.percent != "none" else ""
     if display.percent in CHANGES:
         time = next((at for at, axis in enumerate(kept) if edges[axis].time and axis in shown_axes), None)
         if time is None or len(edges[kept[time]].texts) < 2:
             notes.append(question.say(NO_PERIODS))
+            way = ""
         else:
             growth = display.percent == "growth"
             chosen = tuple(replace(metric, additive=metric.additive or growth) for metric in chosen)
@@ -254,6 +258,7 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
     elif display.percent != "none":
         values, said = percentages(question, asked, totals=totals, placed=placed, metrics=chosen, values=values)
         notes += said
+        way = way if any(metric.additive for metric in chosen if metric.kind == "value") else ""
     order = [kept.index(axis) for axes in placed.values() for axis in axes]
     shape = tuple(prod(len(edges[axis].texts) for axis in axes) for axes in placed.values())
     page = min(display.page, shape[0]) - 1
@@ -273,6 +278,7 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
         remarks=laid_out(remarks),
         order=tuple(range(shape[1])),
         percent=display.percent not in ("none", "change"),
+        way=way,
         notes=tuple(notes),
         rated=any(table.rating[place] for place in metrics),
         corner=(display.row - 1, display.column - 1),
