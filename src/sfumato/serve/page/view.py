@@ -17,6 +17,7 @@ from sfumato.serve.page.changes import CHANGES, NO_PERIODS, changes
 from sfumato.serve.page.language import Language
 from sfumato.serve.page.question import PERCENTAGES, Place, ReaderQuestion
 from sfumato.serve.page.rating import Numbers
+from sfumato.statistics.totals.question import TOTAL
 
 # The figures behind a view: the answer of a table as one block of numbers, with published totals at its edges.
 
@@ -322,8 +323,8 @@ def _with_totals(
         dimension, chosen = dimensions[axis], places[axis]
         if dimension.total is not None:
             places[axis] = tuple(sorted({*(chosen or ()), dimension.places[dimension.total]}))
-        elif dimension.eliminable and len(chosen or ()) > 1:
-            totals.append(axis)
+        elif dimension.eliminable and len(chosen or ()) > 1 and dimension.places.get(TOTAL) not in (chosen or ()):
+            totals.append(axis)  # a group of all codes is their total already
     return replace(asked, places=tuple(places)), totals
 
 
