@@ -1,5 +1,6 @@
 """Scales with round numbers, labels that fit, and the pieces of a drawing."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
@@ -271,6 +272,23 @@ def svg(
 def on_paper(drawing: str) -> str:
     """A drawing as a file of its own: on light paper, because no page gives it colours for a dark one."""
     return drawing.replace("<title>", f'<rect width="100%" height="100%" fill="{PAPER}"/><title>', 1)
+
+
+def by_itself(drawing: str, *, title: str, source: str) -> str:
+    """A drawing as a file that tells what it shows: on light paper, below its title and above where it is from."""
+    begin = drawing.index("<title>")
+    last = "</desc>" if drawing[drawing.index("</title>") :].startswith("</title><desc>") else "</title>"
+    end = drawing.index(last) + len(last)
+    width, height = (float(size) for size in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing[:begin])[0])
+    heads, feet = (wrap(text, letters(width)) for text in (title, source))
+    top = len(heads) * LINE + 16
+    across, down = width + 24, top + height + len(feet) * LINE + 12
+    size = f'viewBox="0 0 {across:g} {down:g}" width="{across:g}" height="{down:g}"'
+    opening = re.sub(r'viewBox="[^"]*" width="[^"]*" height="[^"]*"', size, drawing[:begin], count=1)
+    texts = [words(12, 18 + at * LINE, line, kind="heading") for at, line in enumerate(heads)]
+    texts += [words(12, top + height + 14 + at * LINE, line, kind="tick") for at, line in enumerate(feet)]
+    paper = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
+    return f"{opening}{drawing[begin:end]}{paper}{''.join(texts)}{moved([drawing[end:-6]], 12, top)}</svg>"
 
 
 def write_drawing(drawing: str, file: Path, *, title: str) -> Path:
