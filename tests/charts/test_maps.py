@@ -57,6 +57,14 @@ def test_classes_hold_about_as_many_figures_each_between_round_numbers() -> None
     assert all(float(f"{bound:.2g}") == bound for bound in classes.breaks)
 
 
+def test_the_few_figures_beside_many_that_are_alike_have_classes_of_their_own() -> None:
+    """A map of rare industries was one shade: all quantiles were 0."""
+    values = [0.0] * 180 + [float(at) ** 2 for at in range(1, 21)]
+    classes = classify(values)
+    assert len(classes.breaks) == 4
+    assert len({classes.of(value) for value in values}) == 5
+
+
 @pytest.mark.parametrize(("values", "colours"), [([], 1), ([7], 1), ([7, 7, 7], 1), ([1, 2], 2), ([1, 2, 3], 3)])
 def test_there_are_never_more_classes_than_different_figures(values: list[float], colours: int) -> None:
     assert len(classify(values).colours) == colours

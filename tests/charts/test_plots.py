@@ -1,6 +1,7 @@
 """Charts show each series at its values, and are SVG that needs nothing else."""
 
 import re
+from itertools import pairwise
 from math import inf, nan
 from xml.etree import ElementTree as ET
 
@@ -30,6 +31,13 @@ def starts(shape: str) -> list[tuple[float, float]]:
 
 def texts(root: ET.Element) -> list[str]:
     return [element.text or "" for element in root.iter(f"{SVG}text")]
+
+
+def test_texts_in_place_of_bars_do_not_touch() -> None:
+    gone = Bar(nan, nan, nan, "not published")
+    drawing = ET.fromstring(draw_bars([Group(("a",), [gone] * 3, "a")], ["x", "y", "z"], title="Jobs", name="Jobs"))
+    lines = [float(text.attrib["y"]) for text in drawing.iter(f"{SVG}text") if text.text == "not published"]
+    assert [later - before for before, later in pairwise(lines)] == [14, 14]
 
 
 @pytest.mark.parametrize("kind", ["linear", "log", "symlog"])

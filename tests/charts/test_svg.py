@@ -4,6 +4,7 @@ import re
 from itertools import combinations, pairwise
 from math import log10
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,7 +13,20 @@ from hypothesis import strategies as st
 
 import sfumato
 from sfumato.arrays import Floats
-from sfumato.charts.svg import PAPER, SERIES, distinct, number, percent, scale, wide
+from sfumato.charts.svg import (
+    PAPER,
+    SERIES,
+    by_itself,
+    distinct,
+    number,
+    percent,
+    room,
+    scale,
+    shortened,
+    svg,
+    wide,
+    words,
+)
 
 TEXTS = st.text(alphabet="ab ,…", max_size=60) | st.builds("{} {}".format, st.just("Common " * 8), st.text(max_size=5))
 
@@ -29,6 +43,34 @@ def test_no_two_labels_look_the_same(labels: list[tuple[str, str]], width: int, 
 @given(labels=st.lists(st.tuples(TEXTS), max_size=12, unique=True), width=st.integers(80, 250))
 def test_labels_fit_into_their_width(labels: list[tuple[str]], width: int) -> None:
     assert all(wide(line) <= width for some in distinct(labels, width, 2) for line in some)
+
+
+def test_a_label_by_itself_is_cut_at_its_end() -> None:
+    """It has all of its words in common with all others, of which there are none."""
+    assert shortened(["Population of the place"], 80) == ["Population…"]
+
+
+def test_there_is_room_for_the_widest_letters() -> None:
+    assert room(["W"], 100) - 14 >= 24
+    assert room([""], 100) == 14
+
+
+@pytest.mark.parametrize("description", ["", "Highest: a < b."])
+def test_a_drawing_by_itself_has_its_title_and_where_it_is_from(description: str) -> None:
+    """Torn from its page, a picture in slides said neither what it showed nor who published it."""
+    drawing = svg([words(5, 20, "inside")], width=300, height=40, name="Jobs & pay", description=description)
+    root = ElementTree.fromstring(by_itself(drawing, title="Jobs & pay " * 6, source="Source: an office."))
+    space = "{http://www.w3.org/2000/svg}"
+    assert (root[0].tag, root.findtext(f"{space}title")) == (f"{space}title", "Jobs & pay")
+    assert (root.findtext(f"{space}desc") or "") == description
+    tall = float(root.attrib["height"])
+    assert root.attrib["viewBox"] == f"0 0 324 {tall:g}"
+    *heads, foot = [(text.text, float(text.attrib["y"])) for text in root.findall(f"{space}text")]
+    assert (" ".join(str(text) for text, _ in heads), foot[0]) == (" ".join(["Jobs & pay"] * 6), "Source: an office.")
+    (inner,) = root.findall(f"{space}g")
+    down = float(str(inner.attrib["transform"]).split()[-1].rstrip(")"))
+    assert heads[-1][1] < down
+    assert down + 40 < foot[1] < tall
 
 
 def test_labels_that_fit_are_left_alone() -> None:

@@ -1,8 +1,10 @@
 """Ad-hoc counts of jobs: charged once, before anything is counted, and never beyond the budget of the server."""
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +134,33 @@ def test_the_page_charges_only_at_the_second_button(asked: LiveServer) -> None:
         assert "What was done to these numbers" in answer.text
         assert spent(asked) == before + Fraction(1, 5)
         assert "the stored answer costs nothing" in client.get("/live", params=form).text
+
+
+def test_the_page_says_before_that_errors_beside_the_figures_will_be_upper_estimates(asked: LiveServer) -> None:
+    """Figures that are likely to be usable were all marked as too uncertain in the answer that was paid for."""
+    form = {"by": "place", "method": "smooth-pareto"}
+    with asked.client() as client:
+        uncertain, sure = (client.get("/live", params=form | {"epsilon": one}).text for one in ("0.125", "1"))
+    share = re.search(r"all jobs of a cell: ([\d,]+) % of large figures, which are marked \*\* therefore", uncertain)
+    assert share
+    assert float(share[1].replace(",", "")) >= 50
+    assert "Error beside large figures" in sure
+    assert "all jobs of a cell" not in sure
+
+
+def test_readers_write_numbers_as_they_do_and_read_what_was_not_understood(asked: LiveServer) -> None:
+    def page(**form: str) -> str:
+        with asked.client() as client:
+            return unescape(client.get("/live", params={"by": "place"} | form).text)
+
+    assert "Das würde ε = 0,25 kosten" in page(epsilon="0,25", lang="de")
+    assert "größter Betrieb der Zelle" in page(epsilon="0,25", method="smooth-pareto", lang="de")
+    for text in ("much", "1,000"):
+        assert f"Found: {text}. Needed: a number above 0" in page(epsilon=text)
+    assert "Needed: a number from 0.000001 to 2," in page(epsilon="50")
+    unknown = page(by="nothing", epsilon="0.25")
+    assert "Found: nothing. Needed: attributes: place, industry" in unknown
+    assert "data.attributes" not in unknown, "what the release file describes is not for analysts to change"
 
 
 def test_what_the_release_published_costs_nothing(asked: LiveServer) -> None:

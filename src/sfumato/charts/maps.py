@@ -64,10 +64,19 @@ def classify(values: Sequence[float]) -> Classes:
 
 def _breaks(figures: Floats, most: int, within: tuple[float, float]) -> tuple[float, ...]:
     """Round numbers that divide figures into as many classes as there are different figures, up to a number."""
-    classes = min(most, len(np.unique(figures)))
-    found = np.quantile(figures, np.linspace(0, 1, classes + 1)[1:-1]).tolist() if classes > 1 else []
-    rounded = dict.fromkeys(float(f"{value:.2g}") for value in found)
-    return tuple(sorted(value for value in rounded if within[0] < value < within[1]))
+    different = np.unique(figures)
+    classes = min(most, len(different))
+    if classes < 2:
+        return ()
+
+    def between(some: Floats) -> tuple[float, ...]:
+        found = np.quantile(some, np.linspace(0, 1, classes + 1)[1:-1]).tolist()
+        rounded = dict.fromkeys(float(f"{value:.2g}") for value in found)
+        return tuple(sorted(value for value in rounded if within[0] < value < within[1]))
+
+    breaks = between(figures)
+    # Where most figures are the same, such as 0, the others are told apart.
+    return breaks if len(breaks) >= (classes - 1) / 2 else between(different)
 
 
 # Areas.

@@ -84,8 +84,9 @@ def draw_bars(
 ) -> str:
     """Groups of bars with a label each; `series` names the bars of a group where there are several."""
     many = max((len(group.bars) for group in groups), default=1)
-    thick = 17.0 if many == 1 else 11.0
     every = [bar for group in groups for bar in group.bars]
+    # What stands in place of a bar is a line of text.
+    thick = 17.0 if many == 1 else 11.0 if all(isfinite(bar.value) for bar in every) else LINE
     before = max((len(group.before) for group in groups), default=0)
     left = room([group.before + ", ".join(group.parts) for group in groups], _LABELS)
     right = max(_RIGHT, max((wide(bar.text) for bar in every), default=0.0) + 14) if many == 1 else _RIGHT

@@ -1,5 +1,6 @@
 """Scales with round numbers, labels that fit, and the pieces of a drawing."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
@@ -156,6 +157,8 @@ LINE = 14.0
 """From one line of a text to the next."""
 _LETTER = 6.8
 """How wide a letter of 12 pixels is on average."""
+_NARROWEST = 24.0
+"""Letters may be wider than on average: there is room for two of the widest."""
 
 
 def wide(text: str) -> float:
@@ -165,7 +168,8 @@ def wide(text: str) -> float:
 
 def room(texts: Sequence[str], most: float) -> float:
     """How wide the longest of some texts is with a margin, up to a bound."""
-    return min(max(map(wide, texts), default=0.0) + 14, most)
+    widest = max(map(wide, texts), default=0.0)
+    return min((max(widest, _NARROWEST) if widest else 0.0) + 14, most)
 
 
 def letters(width: float) -> int:
@@ -270,6 +274,23 @@ def on_paper(drawing: str) -> str:
     return drawing.replace("<title>", f'<rect width="100%" height="100%" fill="{PAPER}"/><title>', 1)
 
 
+def by_itself(drawing: str, *, title: str, source: str) -> str:
+    """A drawing as a file that tells what it shows: on light paper, below its title and above where it is from."""
+    begin = drawing.index("<title>")
+    last = "</desc>" if drawing[drawing.index("</title>") :].startswith("</title><desc>") else "</title>"
+    end = drawing.index(last) + len(last)
+    width, height = (float(size) for size in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing[:begin])[0])
+    heads, feet = (wrap(text, letters(width)) for text in (title, source))
+    top = len(heads) * LINE + 16
+    across, down = width + 24, top + height + len(feet) * LINE + 12
+    size = f'viewBox="0 0 {across:g} {down:g}" width="{across:g}" height="{down:g}"'
+    opening = re.sub(r'viewBox="[^"]*" width="[^"]*" height="[^"]*"', size, drawing[:begin], count=1)
+    texts = [words(12, 18 + at * LINE, line, kind="heading") for at, line in enumerate(heads)]
+    texts += [words(12, top + height + 14 + at * LINE, line, kind="tick") for at, line in enumerate(feet)]
+    paper = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
+    return f"{opening}{drawing[begin:end]}{paper}{''.join(texts)}{moved([drawing[end:-6]], 12, top)}</svg>"
+
+
 def write_drawing(drawing: str, file: Path, *, title: str) -> Path:
     """Write a drawing as an SVG picture, or as an HTML page with it."""
     if file.suffix not in (".svg", ".html"):
@@ -339,7 +360,7 @@ def _shortened(texts: Sequence[str], longest: int) -> dict[str, str]:
     long = [text for text in texts if len(text) > longest]
     if not long:
         return {}
-    words = zip(*(text.split(" ") for text in texts), strict=False)
+    words = zip(*(text.split(" ") for text in texts), strict=False) if len(texts) > 1 else iter(())
     begin = sum(len(some[0]) + 1 for some in takewhile(lambda some: len(set(some)) == 1, words))
     ways: list[Callable[[str], str]] = [
         lambda text: _head(text, longest),

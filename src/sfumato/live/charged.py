@@ -383,10 +383,15 @@ class ChargedSession(Session):
             if value is not None and not (low <= value <= high and _DIGITS % value.denominator == 0):
                 raise ReleaseError(
                     f"live table, {name}",
-                    expected=f"a number from {plain(low)} to {plain(high)}, of at most six digits after the point",
+                    expected=f"a number from {_short(low)} to {plain(high)}, of at most six digits after the point",
                     found=plain(value),
                     do="choose another number",
                 )
+
+
+def _short(number: Fraction) -> str:
+    """A limit in decimals, however small it is."""
+    return f"{float(number):.6f}".rstrip("0").rstrip(".")
 
 
 def _without_figures(cost: Balance) -> BudgetError:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import sfumato.serve
 from sfumato.charts import maps, plots
+from sfumato.method import LARGEST
 from sfumato.serve.core import status
 from sfumato.serve.core.bundle import _KINDS, _OF_MEANS, _OF_TRUE_NUMBERS
 from sfumato.serve.page import changes, charts, question, site, table_page, view
@@ -71,6 +72,7 @@ def in_tables() -> Iterator[str]:
     yield from (plots.OPEN, charts._UNCERTAIN, *maps.HATCHED.values(), maps.NOT_PUBLISHED, maps.NOT_CHOSEN)
     yield from (changes._INDEPENDENT, changes._FIRST, changes.NO_PERIODS, view._TOTAL)
     yield from (view._NOT_PARTS, view._OF_TOTALS, view._OF_SUMS, view._ERRORS)
+    yield from (LARGEST, "the largest establishment of its workplace cell", "its count", "the cell's count")
     yield from ("In words", "BibTeX", "For a page of your own")
     yield from (
         "In Excel: Data, Get Data, From Other Sources, Blank Query, Advanced Editor. Refresh brings new figures.",

@@ -6,8 +6,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
+from sfumato.serve.app import make_app
+from sfumato.serve.core.access import Settings
+from tests.serve.in_thread import asking
 from tests.serve.page.browser import serious, visiting
 from tests.serve.page.conftest import Visitor
+from tests.serve.page.made import catalogue_of, dimension, table
 from tests.serve.running import serving
 
 PAGES = {
@@ -50,6 +54,19 @@ def test_nothing_serious_is_found_on_a_comparison(browser: Browser, bundles: dic
         visited.page.get_by_role("navigation", name="Comparisons").get_by_role("link").click()
         visited.page.wait_for_url("**/a-people~b-people")
         assert "Difference" in visited.page.locator("table.figures thead").inner_text()
+        assert serious(visited) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("light", ["light", "dark"])
+def test_nothing_serious_is_found_in_a_frame(light: str, browser: Browser) -> None:
+    sure, uncertain = (dimension(name, ("a", "b")) for name in ("place", "sex"))
+    framed = Settings(embed=("https://www.example.org",))
+    with (
+        asking(make_app(catalogue_of(table(sure, uncertain, error=0.3)), framed)) as client,
+        visiting(browser, str(client.base_url), "/embed/made", bypass_csp=True, color_scheme=light) as visited,
+    ):
+        assert "Symbols in this table" in visited.page.locator("h2").all_inner_texts()
         assert serious(visited) == []
 
 

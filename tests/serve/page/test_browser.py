@@ -10,8 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Browser, Download, expect
 
+from sfumato.serve.app import make_app
+from sfumato.serve.core.access import Settings
+from tests.serve.in_thread import asking
 from tests.serve.page.browser import Visit, press_until, sideways, visiting
 from tests.serve.page.conftest import Visitor
+from tests.serve.page.made import catalogue_of, dimension, table
 from tests.serve.running import serving
 
 TURNOVER = "turnover_by_state_industry"
@@ -310,8 +314,32 @@ def test_an_open_page_says_that_its_table_is_out_of_date(visit: Visitor) -> None
         page.route("**/version", lambda route: route.fulfill(json={"version": "another"}))
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         expect(page.get_by_text("New figures were published since this page was made.")).to_be_visible()
+        page.evaluate(
+            "() => { const own = fetch; window.caches_ = []; window.fetch = (address, options) => "
+            "{ window.caches_.push(options.cache); return own(address, options); }; }"
+        )
         page.get_by_role("link", name="Show the new figures").click()
         expect(page.locator("#outdated")).to_be_hidden()
+        # Browsers may keep a page for minutes: the same address would show the figures of before.
+        assert page.evaluate("window.caches_[0]") == "reload"
+
+
+@pytest.mark.slow
+def test_long_words_and_periods_stay_where_they_belong(browser: Browser) -> None:
+    places = dimension("place", ("a", "b"), labels=("Rindfleischetikettierungsüberwachungsaufgabe" * 4, "b"))
+    quarters = dimension("quarter", tuple(f"2025-Q{at}" for at in range(1, 5)), role="time")
+    with (
+        asking(make_app(catalogue_of(table(places, quarters)), Settings())) as client,
+        visiting(browser, str(client.base_url), "/tables/made", width=360) as visited,
+    ):
+        page = visited.page
+        over = "heads => heads.filter(head => head.scrollWidth > head.clientWidth + 1).map(head => head.textContent)"
+        assert page.locator("table.figures th").evaluate_all(over) == []
+        tall = page.locator("table.figures thead th", has_text="2025-Q").evaluate_all(
+            "heads => heads.map(head => Math.round(head.getClientRects()[0].height))"
+        )
+        assert max(tall) < 50, "2025-Q1 stands in one line"
+        expect(page.get_by_role("link", name="Skip to the table").last).to_be_in_viewport()
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Charts say what the table says, as SVG that any program can read."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -58,6 +59,17 @@ def test_time_is_drawn_as_lines_and_many_columns_as_a_matrix() -> None:
     flows = table(dimension("origin_state", ("a", "b")), dimension("destination_state", ("a", "b")))
     assert drawn(of=flows).kind == "matrix"
     assert drawn(of=table(dimension("sex", ("f", "m")), dimension("age", ("1", "2", "3")))).kind == "bars"
+
+
+def test_a_chart_of_one_indicator_is_called_by_its_name() -> None:
+    """Figures of several kinds are called Value, and have no common unit."""
+    indicator = dimension("indicator", ("jobs", "pay"), labels=("Jobs at the beginning", "Average pay"))
+    made = table(dimension("place", ("a", "b")), indicator)
+    several = replace(made.metrics[0], label="Value", unit="jobs, or units of earnings")
+    made = replace(made, metrics=(several, made.metrics[1]))
+    shown = [("valueCodes[place]", "*"), ("stub", "place"), ("heading", "")]
+    assert drawn(*shown, ("valueCodes[indicator]", "pay"), of=made).title == "Average pay"
+    assert drawn(*shown[:1], ("valueCodes[indicator]", "*"), of=made).title == "Value (jobs, or units of earnings)"
 
 
 def test_a_ranking_begins_with_the_largest() -> None:

@@ -13,7 +13,10 @@ from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.compared import compared, others_to_compare
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.selection import everything, select
+from sfumato.serve.page.charts import chart_of
+from sfumato.serve.page.own_groups import _groups
 from sfumato.serve.page.reading import read
+from sfumato.serve.page.table_page import comparisons, headline, page_title
 from sfumato.serve.page.view import View, view_of
 from tests.serve.page.made import Counted, catalogue_of, dimension, table
 
@@ -75,6 +78,19 @@ def test_tables_that_do_not_fit_are_not_compared(other: Any) -> None:
     assert others_to_compare(OLD, [other]) == ()
     with pytest.raises(RefusedError, match="by the same variables"):
         compared(OLD, other)
+
+
+def test_tables_of_the_same_name_are_told_apart_by_what_they_were_released_as() -> None:
+    first, second = (replace(table(SEX), id=name, release=f"Jobs, {name}") for name in ("rounded", "withheld"))
+    both = compared(first, second)
+    assert [metric.label for metric in both.metrics][::2] == ["Jobs, rounded", "Jobs, withheld", "Difference"]
+    assert comparisons(first, [second]) == (("withheld", "A table that was made, 2025 (Jobs, withheld)"),)
+    assert comparisons(OLD, [NEW]) == (("y2025", "A table that was made, 2025"),)
+
+
+def test_a_comparison_is_not_called_after_one_of_both() -> None:
+    question = read(compared(OLD, NEW), [])
+    assert headline(view_of(question, question.selection()), question) == "A table that was made: 2024 and 2025"
 
 
 def test_a_comparison_has_an_address_of_its_own() -> None:
@@ -139,6 +155,19 @@ def _remark(number: int) -> Any:
     return REMARKS[number]
 
 
+def test_what_figures_are_shown_as_is_said_wherever_they_are_named() -> None:
+    """In a frame, in a picture or on paper there is no form that says it."""
+    question = read(table(SEX, PERIODS), [*ASKED, ("percent", "change")])
+    view = view_of(question, question.selection())
+    assert headline(view, question) == "Jobs by sex and quarter: change on the period before"
+    assert page_title(view, question).endswith(". Change on the period before")
+    drawn = chart_of(view, question, name="")
+    assert drawn is not None
+    assert drawn.title == "Jobs: change on the period before"
+    whole = read(table(SEX, AGE), [("percent", "change")])  # no periods, so no changes
+    assert headline(view_of(whole, whole.selection()), whole) == "Jobs by age and sex"
+
+
 def test_without_periods_there_are_no_changes_and_this_is_said() -> None:
     question = read(table(SEX, AGE), [("percent", "change")])
     assert any("no changes to show" in note for note in view_of(question, question.selection()).notes)
@@ -159,6 +188,13 @@ def test_own_groups_of_a_cube_have_exact_sums_with_their_error(catalogue: Catalo
     assert np.isfinite(own.values[:, 0, 1]).all()
     again = read(question.table, _pairs(question.query()))
     assert again.own == question.own
+
+
+def test_own_groups_may_have_codes_with_commas() -> None:
+    groups = _groups(
+        "Coast = x,y, z\nHill = p(q,r), a, b", {"x,y": 0, "z": 1, "p(q,r)": 2, "a": 3, "b": 4}, tuple("01234"), ""
+    )
+    assert groups == {"Coast": ("Coast", ("0", "1")), "Hill": ("Hill", ("2", "3", "4"))}
 
 
 def _pairs(query: str) -> list[tuple[str, str]]:

@@ -41,6 +41,12 @@ def test_large_figures_are_rounded_to_two_digits_of_their_error() -> None:
     assert texts(sheet) == [["12.3", "1.2"]]
 
 
+def test_errors_that_are_whole_numbers_have_no_digits_after_the_point() -> None:
+    made = table(dimension("place", ("a", "b")), error=100)
+    assert texts(seen(made)[0]) == [["1", "100"], ["2", "200"]]
+    assert texts(seen(table(dimension("place", ("a", "b")), error=0.5))[0]) == [["1", "0.5"], ["2", "1.0"]]
+
+
 def test_thousands_and_millions_are_said_in_the_heads() -> None:
     made = table(dimension("place", [f"P{at}" for at in range(5_000)]))
     for scale, text in (("thousands", "5.0"), ("millions", "0.0")):

@@ -26,7 +26,8 @@ from sfumato.serve.page.reading import read
 from sfumato.serve.pxweb.request import split
 from tests.serve.page.made import dimension, table
 
-CODES = ("a", "b,c", "[0,5)", "d e", "é&=", "100%", "*f", "?g")
+CODES = ("a", "b,c", "[0,5)", "d e", "é&=", "100%", "*f", "?g", "b-c", "x,(y)", "(p),q", "(p)-q")
+"""A link to `b,c` must not mean `b-c` as well."""
 TABLE = table(
     dimension("place", CODES),
     dimension("industry", [f"I{number:03}" for number in range(120)]),
@@ -74,7 +75,7 @@ def test_many_codes_are_written_in_short(places: set[int]) -> None:
 def test_expressions_stay_in_a_link() -> None:
     question = read(TABLE, [("valueCodes[quarter]", "top(1)"), ("valueCodes[place]", "*")])
     assert "top(1)" in question.query()
-    assert question.selection().places == (tuple(range(8)), None, (1,))
+    assert question.selection().places == (tuple(range(len(CODES))), None, (1,))
 
 
 @pytest.mark.parametrize(

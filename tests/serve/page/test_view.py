@@ -33,6 +33,13 @@ def test_totals_are_answers_of_their_own() -> None:
     assert view.row_totals().tolist() == [False, False, True]
 
 
+def test_a_group_of_all_codes_is_the_only_total() -> None:
+    """Codes of true numbers may be merged into `total`, as far up as it takes."""
+    made = table(dimension("size", ("small", "large", "total"), labels=("Small", "Large", "Total")))
+    question = read(made, [("totals", "1")])
+    assert view_of(question, question.selection()).rows[0].texts == ("Small", "Large", "Total")
+
+
 def test_a_total_over_some_codes_says_that_it_is_of_all() -> None:
     view, _ = seen(("totals", "1"), of=[("valueCodes[sex]", "*"), ("valueCodes[age]", "1,2"), *ALL[2:]])
     assert view.columns[0].texts == ("1 in full", "2 in full", "Total of all 3")

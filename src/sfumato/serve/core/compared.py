@@ -80,9 +80,8 @@ def _common(own: ServedDimension, other: ServedDimension) -> ServedDimension:
 
 def _names(first: ServedTable, second: ServedTable) -> tuple[str, str]:
     """What tells the tables apart."""
-    if first.period != second.period:
-        return first.period, second.period
-    return (first.title, second.title) if first.title != second.title else (first.id, second.id)
+    ways = ((table.period, table.title, table.release, table.id) for table in (first, second))
+    return next((one, other) for one, other in zip(*ways, strict=True) if one != other)
 
 
 def _metrics(value: Metric, other: Metric, names: tuple[str, str], *, rated: bool) -> Iterable[Metric]:

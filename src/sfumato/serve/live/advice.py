@@ -15,7 +15,7 @@ from sfumato.live import ChargedSession
 from sfumato.method import PlannedError
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.selection import everything
-from sfumato.serve.core.status import CAUTION
+from sfumato.serve.core.status import CAUTION, RELIABILITY, UNRELIABLE
 from sfumato.serve.page.rating import Numbers
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import METHODS
@@ -39,6 +39,13 @@ class Expected:
     """How many jobs a cell of many establishments needs, for an error below the first mark; infinite if none is."""
     usable: int | None
     """How many cells of published tables have as many."""
+    shown: float
+    """The error that will stand beside large figures, as a share of them: there one establishment has all the jobs."""
+
+    @property
+    def mark(self) -> str:
+        """The mark that large figures will have for it."""
+        return RELIABILITY[sum(100 * self.shown >= least for least in (CAUTION, UNRELIABLE))].symbol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +104,8 @@ def advise(
         usable_from = _usable_from(planned)
         usable = None if sizes is None else int((sizes >= usable_from).sum())
         errors = tuple(_error(planned, size) for size in SIZES)
-        return Expected(epsilon=epsilon, errors=errors, usable_from=usable_from, usable=usable)
+        shown = planned.share or 0.0
+        return Expected(epsilon=epsilon, errors=errors, usable_from=usable_from, usable=usable, shown=shown)
 
     choices = tuple(filter(None, map(expected, among)))
     chosen = next(one for one in choices if one.epsilon == own)

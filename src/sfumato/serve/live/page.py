@@ -1,5 +1,6 @@
 """The pages of ad-hoc tables: a form without scripts that says what to expect; what costs needs a second button."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +17,7 @@ from sfumato.live import ChargedSession
 from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import AuditedQuery
-from sfumato.serve.core.errors import RefusedError, refusing
+from sfumato.serve.core.errors import RefusedError, refusing, shortened
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.live.advice import SIZES, advise, best_method, descriptions
@@ -249,7 +250,7 @@ def fields(sent: Pairs) -> dict[str, Any]:
         elif name.startswith("where[") and name.endswith("]"):
             where.setdefault(name[6:-1], []).append(text)
         elif name in others:
-            others[name] = text.strip()
+            others[name] = _with_point(text.strip()) if name in (*_NUMBERS, "wish") else text.strip()
     return {**others, "by": list(dict.fromkeys(by)), "where": where, "chose": False}
 
 
@@ -264,9 +265,10 @@ def read(chosen: Mapping[str, Any]) -> LiveQuestion:
         return LiveQuestion.model_validate(asked)
     except ValidationError as error:
         first = error.errors()[0]
-        raise RefusedError(
-            ".".join(map(str, first["loc"])), expected=first["msg"], found="another text", do="correct the form"
-        ) from None
+        name = ".".join(map(str, first["loc"]))
+        number = "a number above 0, such as 0.25" if name in _NUMBERS else first["msg"].removeprefix("Input should be ")
+        found = shortened(str(asked.get(name, ""))) or "another text"
+        raise RefusedError(name, expected=number, found=found, do="correct the form") from None
 
 
 def exact(chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,6 +285,11 @@ def _number(text: str) -> float | str:
     except ValueError:
         return text
     return found if abs(found) < float("inf") else text
+
+
+def _with_point(text: str) -> str:
+    """A number as programs write it, where a reader wrote it with a comma: 0,25 but not 1,000."""
+    return text.replace(",", ".") if re.fullmatch(r"0?,\d+|\d+,(\d{1,2}|\d{4,})( *%)?", text) else text
 
 
 def _wish(text: str) -> float | None:

@@ -45,6 +45,7 @@ class LiveQuestion(BaseModel):
     def plan(self, live: Session) -> PublishedTable:
         """What is asked of the data, in one spelling; the same question is the same plan."""
         self._refuse_repeated()
+        self._refuse_unknown(live)
         if live.most is None:
             self._refuse({"epsilon": self.epsilon, "alpha": self.alpha, "delta": self.delta}, "records cost nothing")
             by, where = in_order(self.by, self.where, live.codelists)
@@ -96,6 +97,16 @@ class LiveQuestion(BaseModel):
                 found=f"'{repeated[0]}' twice" if repeated else "none",
                 do="leave out the second" if repeated else "choose one",
             )
+
+    def _refuse_unknown(self, live: Session) -> None:
+        for where, name in (*(("by", name) for name in self.by), *(("where", name) for name in self.where)):
+            if name not in live.codelists:
+                raise RefusedError(
+                    where,
+                    expected=f"attributes: {', '.join(live.codelists)}",
+                    found=name,
+                    do="choose one of them; GET /live/config tells their codes",
+                )
 
     @staticmethod
     def _refuse(said: Mapping[str, Any], why: str) -> None:

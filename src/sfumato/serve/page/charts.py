@@ -182,9 +182,11 @@ def chart_of(view: View, question: ReaderQuestion, name: str, *, linked: bool = 
     if kind == "none" or not np.isfinite(view.values[..., view.first]).any():
         return None
     metric, say = view.metrics[view.first], question.say
-    unit = "%" if view.percent and metric.additive else metric.unit
-    label = say.label(metric.label)
-    title = label if not unit or unit.lower() == metric.label.lower() else f"{label} ({say(unit)})"
+    several = view.measured != metric.label  # figures of several kinds have no common unit
+    unit = "%" if view.percent and metric.additive else "" if several and view.measured else metric.unit
+    label = say.label(view.measured or metric.label)
+    title = label if not unit or unit.lower() in metric.label.lower() else f"{label} ({say(unit)})"
+    title = f"{title}: {say.within(say(view.way))}" if view.way else title
     if kind == "lines":
         return _lines(view, title, name, question) or _bars(view, title, name, say)
     if kind == "map":

@@ -1,6 +1,6 @@
 """How figures are written: with digits that fit their errors, in thousands or millions, as the reader wishes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,8 @@ class FigureWriter:
     say: Language
     fitting: bool
     """Whether digits end where the error makes them meaningless."""
+    whole: frozenset[str] = frozenset()
+    """The codes of errors that are whole numbers wherever they are shown."""
 
     @classmethod
     def of(cls, view: View, display: Display, say: Language = ENGLISH) -> "FigureWriter":
@@ -42,6 +44,7 @@ class FigureWriter:
             scale="one" if view.percent else display.scale,
             say=say,
             fitting=display.digits == "fitting",
+            whole=frozenset(_whole(view)),
         )
 
     def scaled(self, metric: Metric) -> bool:
@@ -52,7 +55,7 @@ class FigureWriter:
         """How many digits after the point a figure of a column has at most."""
         if self._is_share(metric):
             return 1
-        return metric.decimals if not self.scaled(metric) else 1
+        return 1 if self.scaled(metric) else 0 if metric.code in self.whole else metric.decimals
 
     def _is_share(self, metric: Metric) -> bool:
         shares = self.percent and metric.additive and metric.kind in ("value", "error", "low", "high")
@@ -115,6 +118,13 @@ class FigureWriter:
             published = metric.decimals + len(str(divisor)) - 1 if divisor > 1 else digits
             digits = min(max(-int(np.floor(np.log10(step / divisor) + 1e-9)), 0), published)
         return self.say.figures(f"{value / divisor or 0.0:,.{digits}f}")
+
+
+def _whole(view: View) -> Iterator[str]:
+    for at, metric in enumerate(view.metrics):
+        figures = view.values[..., at]
+        if metric.kind == "error" and (figures == np.rint(figures))[np.isfinite(figures)].all():
+            yield metric.code
 
 
 def _steps(errors: NDArray[np.float64]) -> Numbers:

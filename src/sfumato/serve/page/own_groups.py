@@ -41,7 +41,7 @@ def _groups(
         name, equals, members = (part.strip() for part in line.partition("="))
         if not name and not equals:
             continue
-        wanted = [code.strip() for code in members.split(",") if code.strip()]
+        wanted = _members(members, places)
         unknown = [code for code in wanted if code not in places]
         if not equals or not name or not wanted or unknown or name in found or len(found) >= _MOST:
             raise RefusedError(
@@ -55,3 +55,14 @@ def _groups(
     if not found:
         raise RefusedError(where, expected="a line for each group", found="none", do="write one, or leave it empty")
     return found
+
+
+def _members(text: str, places: Mapping[str, int]) -> list[str]:
+    """The codes between commas; where a code has commas itself, as many parts as make a code that there is."""
+    parts, found = [part.strip() for part in text.split(",")], list[str]()
+    while parts:
+        long = (end for end in range(len(parts), 1, -1) if ",".join(parts[:end]) in places)
+        end = next(long, 1)
+        found.append(",".join(parts[:end]))
+        parts = parts[end:]
+    return [code for code in found if code]

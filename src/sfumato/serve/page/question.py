@@ -11,6 +11,7 @@ from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
 from sfumato.serve.core.selection import select
 from sfumato.serve.page.language import ENGLISH, Language
 from sfumato.serve.page.own_groups import OWN
+from sfumato.serve.pxweb.request import split
 
 Place = Literal["rows", "columns", "filter", "out"]
 PLACES: tuple[Place, ...] = ("rows", "columns", "filter", "out")
@@ -230,8 +231,9 @@ def _runs(dimension: ServedDimension, places: Sequence[int]) -> Iterator[str]:
 
 
 def _safe(code: str) -> str:
-    """A code between commas: one that has a comma itself is matched by a pattern instead."""
-    return code if not ("," in code and not code.startswith(("(", "["))) or "(" in code else code.replace(",", "?")
+    """A code between commas: one that has a comma itself is a range from it to itself, or else matched by a pattern."""
+    spelled = (code, f"range({code},{code})")
+    return next((text for text in spelled if split(text) == [text]), code.replace(",", "?"))
 
 
 def _encoded(pairs: Sequence[tuple[str, str]]) -> str:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from jinja2 import Environment
 from starlette.responses import FileResponse, RedirectResponse, Response
 
+from sfumato.charts.svg import by_itself
 from sfumato.serve.context import Rendered, ServerContext, write_answer
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found, refusing
@@ -269,9 +270,13 @@ def drawn_chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
     selection = question.selection()
     context.refuse_large(selection, question.table)
     view = view_of(question, selection)
-    drawn = chart_of(view, question, name=page_title(view, question), linked=False)
+    table, say, title = question.table, question.say, page_title(view, question)
+    drawn = chart_of(view, question, name=title, linked=False)
     if drawn is None:
         raise not_found("chart", "a question without one", "choose another chart")
-    disposition = f'attachment; filename="{question.table.id}.svg"'
-    about = AuditedQuery.of(question.table, selection)
-    return Rendered.of(drawn.svg.encode(), media_type="image/svg+xml", disposition=disposition, query=about)
+    named = say("Source: {source}.", source=context.settings.source) if context.settings.source else ""
+    made = say("Updated {date}, version {version}.", date=f"{table.updated:%Y-%m-%d}", version=table.digest[:16])
+    content = by_itself(drawn.svg, title=title, source=" ".join(filter(None, (named, made)))).encode()
+    disposition = f'attachment; filename="{table.id}.svg"'
+    about = AuditedQuery.of(table, selection)
+    return Rendered.of(content, media_type="image/svg+xml", disposition=disposition, query=about)

@@ -20,7 +20,7 @@ MOST_ACROSS = 120
 """How many figures stand side by side at most."""
 PAPER = 100
 """How many letters fit side by side on paper; a wider table is printed in parts, each with the heads of its rows."""
-_MOST_HEAD, _BLANK = 30, 3
+_MOST_HEAD, _BLANK, _SHORT = 30, 3, 12
 _LEGEND = (*STATUSES[1:], NO_FIGURE, BEYOND, *RELIABILITY[1:])
 
 
@@ -30,6 +30,11 @@ class Head(NamedTuple):
     text: str
     span: int
     id: str
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is one short word, such as 2025-Q1, which stays in one line."""
+        return len(self.text) <= _SHORT and " " not in self.text
 
 
 class Cell(NamedTuple):

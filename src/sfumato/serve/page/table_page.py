@@ -1,6 +1,5 @@
 """The page of a table, and the list of tables: forms with what was asked, answers in every way."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from sfumato.serve.formats.json_stat import BASE
 from sfumato.serve.page.assets import HTML
 from sfumato.serve.page.changes import CHANGES
 from sfumato.serve.page.charts import chart_of
+from sfumato.serve.page.citations import citations
 from sfumato.serve.page.language import ENGLISH, Language
 from sfumato.serve.page.own_groups import OWN
 from sfumato.serve.page.question import (
@@ -389,13 +389,23 @@ class TablePage:
             "back": address.back and self.site.to(address.back, urlencode(address.kept)),
             "files": files_to_take(table),
             "permalink": f"{base}{self._link(address, question)}",
-            "compare": others_to_compare(table, self.context.catalogue) if published else (),
+            "compare": comparisons(table, self.context.catalogue) if published else (),
             "own": dict(question.own),
             "most_cells": self.context.settings.most_cells,
             "dataset": schema_org(table, self.context.settings, base) if published else None,
             "has_totals": any(dimension.eliminable or dimension.total for dimension in table.dimensions),
         }
         return self.templates.get_template("table.html").render(about | given).encode()
+
+
+def comparisons(table: ServedTable, tables: Iterable[ServedTable]) -> tuple[tuple[str, str], ...]:
+    """The addresses and names of the tables that one can be compared with; those of the same name with their topic."""
+    others = others_to_compare(table, tables)
+    names = [f"{one.title}, {one.period}" for one in (table, *others)]
+    return tuple(
+        (one.id, f"{name} ({one.release})" if names.count(name) > 1 else name)
+        for one, name in zip(others, names[1:], strict=True)
+    )
 
 
 class FileLink(NamedTuple):
@@ -414,17 +424,6 @@ def files_to_take(table: ServedTable) -> tuple[FileLink, ...]:
     return tuple(FileLink(f"{address}/{quote(one.name)}", one.name, one.bytes, one.digest) for one in in_order)
 
 
-def citations(table: ServedTable, link: str, *, source: str) -> tuple[tuple[str, str], ...]:
-    """How to cite a table: in words, and for programs that keep references."""
-    year, day, office = table.updated.strftime("%Y"), table.updated.strftime("%Y-%m-%d"), source or table.release
-    title, version = f"{table.title}, {table.period}", table.digest[:16]
-    words = f"{office} ({year}): {title}. {table.release}, version {version} of {day}. {link}"
-    fields = {"author": f"{{{office}}}", "title": f"{{{title}}}", "year": year, "version": version, "url": link}
-    plain = {name: re.sub(r"[\\{}]", "", text) for name, text in fields.items()}
-    entry = ",\n".join(f"  {name} = {{{text}}}" for name, text in plain.items())
-    return (("In words", words), ("BibTeX", f"@misc{{{table.id},\n{entry}\n}}"))
-
-
 def _groups(variable: Variable, places: Sequence[int]) -> tuple[str, str, list[tuple[str, tuple[str, ...]]]]:
     """A variable, the level above it that is shown, if it is one, and the groups with the codes they are made of."""
     dimension = variable.dimension
@@ -436,32 +435,25 @@ def page_title(view: View, question: ReaderQuestion) -> str:
     """What is shown, in a line: the title of the table, and the codes of its filters."""
     filters = "; ".join(f"{label}: {text}" for label, text in view.page_texts)
     title = f"{question.table.title}, {question.table.period}"
-    return f"{title}. {filters}" if filters else title
-
-
-_GENERAL, _INDICATOR = "Value", "Indicator"
+    return ". ".join(filter(None, (title, filters, question.say(view.way) if view.way else "")))
 
 
 def headline(view: View, question: ReaderQuestion) -> str:
     """What is counted by what, in a line."""
     say = question.say
     by = [say.within(edge.label) for edge in (*view.rows, *view.columns)]
-    label = view.metrics[view.first].label
-    if label == _GENERAL:  # figures of several kinds: the one that is chosen, or else the whole table
-        label = next((text for name, text in view.page_texts if name not in by and name == _INDICATOR), "")
-        label = label or question.table.title
-        if label == question.table.title:
-            return label
-    label = say.label(label)
+    way = f": {say.within(say(view.way))}" if view.way else ""
+    if not view.measured or (question.table.opened and len(view.metrics[: view.shown]) > 1):  # of several kinds
+        return question.table.title + way
+    label = say.label(view.measured)
     if not by:
-        return label
+        return label + way
     # Labels that have commas themselves are told apart by something else.
     between = "; " if any(", " in name for name in by) else ", "
     last = between if between == "; " else say(" and ")
     listed = f"{between.join(by[:-1])}{last if by[1:] else ''}{by[-1]}"
-    return say(
-        "{what} by {variables}", what=f"{label}," if "," in label and say.code == "en" else label, variables=listed
-    )
+    what = f"{label}," if "," in label and say.code == "en" else label
+    return say("{what} by {variables}", what=what, variables=listed) + way
 
 
 def _displays(table: ServedTable) -> list[tuple[str, str, dict[str, str]]]:

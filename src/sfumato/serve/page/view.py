@@ -15,8 +15,9 @@ from sfumato.serve.core.model import Marks, Metric, Selection, ServedDimension, 
 from sfumato.serve.core.status import REMARKS
 from sfumato.serve.page.changes import CHANGES, NO_PERIODS, changes
 from sfumato.serve.page.language import Language
-from sfumato.serve.page.question import Place, ReaderQuestion
+from sfumato.serve.page.question import PERCENTAGES, Place, ReaderQuestion
 from sfumato.serve.page.rating import Numbers
+from sfumato.statistics.totals.question import TOTAL
 
 # The figures behind a view: the answer of a table as one block of numbers, with published totals at its edges.
 
@@ -132,6 +133,8 @@ T = TypeVar("T", bound=np.generic)
 UNSURE = [number for number, remark in enumerate(REMARKS) if remark.mark > 1]
 """What is said of values that are too uncertain for most uses."""
 _TOTAL = "Total"
+_GENERAL, _INDICATOR = "Value", "Indicator"
+"""What figures of several kinds are called, and the variable that tells them apart."""
 
 
 class Edge(NamedTuple):
@@ -174,6 +177,8 @@ class View:
     order: tuple[int, ...]
     """The rows in the order in which they are shown."""
     percent: bool
+    way: str
+    """What figures are shown as, where not as themselves: percentages or changes."""
     notes: tuple[str, ...]
     rated: bool
     """Whether there are error figures that marks can be made from."""
@@ -190,6 +195,12 @@ class View:
         """The variables of the filters with the code that is shown."""
         chosen = np.unravel_index(self.page, tuple(len(edge.texts) for edge in self.pages)) if self.pages else ()
         return tuple((edge.label, edge.texts[int(at)]) for edge, at in zip(self.pages, chosen, strict=True))
+
+    @property
+    def measured(self) -> str:
+        """What the first figure is: of figures of several kinds the one that is chosen, or nothing."""
+        label = self.metrics[self.first].label
+        return label if label != _GENERAL else next((text for name, text in self.page_texts if name == _INDICATOR), "")
 
     @property
     def first(self) -> int:
@@ -234,10 +245,12 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
     shown_axes = (*placed["rows"], *placed["columns"])
     values = block.values
     remarks = block.remarks
+    way = PERCENTAGES[display.percent] if display.percent != "none" else ""
     if display.percent in CHANGES:
         time = next((at for at, axis in enumerate(kept) if edges[axis].time and axis in shown_axes), None)
         if time is None or len(edges[kept[time]].texts) < 2:
             notes.append(question.say(NO_PERIODS))
+            way = ""
         else:
             growth = display.percent == "growth"
             chosen = tuple(replace(metric, additive=metric.additive or growth) for metric in chosen)
@@ -246,6 +259,7 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
     elif display.percent != "none":
         values, said = percentages(question, asked, totals=totals, placed=placed, metrics=chosen, values=values)
         notes += said
+        way = way if any(metric.additive for metric in chosen if metric.kind == "value") else ""
     order = [kept.index(axis) for axes in placed.values() for axis in axes]
     shape = tuple(prod(len(edges[axis].texts) for axis in axes) for axes in placed.values())
     page = min(display.page, shape[0]) - 1
@@ -265,6 +279,7 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
         remarks=laid_out(remarks),
         order=tuple(range(shape[1])),
         percent=display.percent not in ("none", "change"),
+        way=way,
         notes=tuple(notes),
         rated=any(table.rating[place] for place in metrics),
         corner=(display.row - 1, display.column - 1),
@@ -308,8 +323,8 @@ def _with_totals(
         dimension, chosen = dimensions[axis], places[axis]
         if dimension.total is not None:
             places[axis] = tuple(sorted({*(chosen or ()), dimension.places[dimension.total]}))
-        elif dimension.eliminable and len(chosen or ()) > 1:
-            totals.append(axis)
+        elif dimension.eliminable and len(chosen or ()) > 1 and dimension.places.get(TOTAL) not in (chosen or ()):
+            totals.append(axis)  # a group of all codes is their total already
     return replace(asked, places=tuple(places)), totals
 
 

@@ -21,11 +21,11 @@ function renewLanguages(page) {
   if (fresh) document.getElementById("languages")?.replaceWith(document.importNode(fresh, true));
 }
 
-async function show(url, ready, { focus, push = true } = {}) {
+async function show(url, ready, { focus, push = true, cache = "default" } = {}) {
   const main = parts(document);
   main.setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(url, { headers: { Accept: "text/html" } });
+    const response = await fetch(url, { headers: { Accept: "text/html" }, cache });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = parts(page);
     if (!fresh) throw new Error("not a page");
@@ -76,7 +76,8 @@ export function watchForms(root, ready) {
     const link = event.target.closest?.("a[data-go]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    show(new URL(link.href), ready, { focus: link.id });
+    // New figures are not those that the browser has kept.
+    show(new URL(link.href), ready, { focus: link.id, cache: link.id === "renew" ? "reload" : "default" });
   });
   // Some forms are answered while they are filled in: the field that is written in keeps the focus.
   let waiting = 0;
