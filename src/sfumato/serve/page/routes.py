@@ -3,20 +3,22 @@
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from mimetypes import guess_type
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
-from sfumato.serve.context import Rendered, ServerContext, write_answer
+from sfumato.serve.context import CACHE, Rendered, ServerContext, unchanged, write_answer
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found, refusing
 from sfumato.serve.core.http import HEADERS
 from sfumato.serve.core.model import grouped
 from sfumato.serve.core.published_files import file_named
 from sfumato.serve.core.selection import valueset
+from sfumato.serve.core.stream import file_response
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.layout import Options
 from sfumato.serve.page.assets import HTML, Assets, make_templates
@@ -190,15 +192,23 @@ class Pages:
 
     async def file(self, id: str, name: str, request: Request) -> Response:  # noqa: A002
         """One of them, checked against the manifest before it is sent."""
-        found = file_named(self.context.catalogue[id].files, name)
-
-        def checked() -> Path:
-            with refusing():
-                return found.checked()
-
-        path = await self._in_turn(checked, request, ("file", id, name))
-        headers = {"Cache-Control": "public, max-age=300", "ETag": f'"{found.digest}"'}
-        return FileResponse(path, filename=f"{id}-{path.name}", headers=headers)
+        table = self.context.catalogue[id]
+        found = file_named(table.files, name)
+        headers = {
+            "Cache-Control": CACHE,
+            "Content-Disposition": f'attachment; filename="{table.id}-{PurePosixPath(found.name).name}"',
+            "Content-Type": _media_type(found.name),
+            "ETag": f'"{found.digest}"',
+        }
+        if (known := unchanged(request, headers)) is not None:
+            return known
+        opened = found.open()
+        try:
+            await self._in_turn(opened.check, request, ("file", id, name, opened.identity))
+            return file_response(opened, request.headers, headers)
+        except BaseException:
+            opened.file.close()
+            raise
 
     async def static(self, version: str, name: str, request: Request) -> Response:
         """A file that pages need."""
@@ -257,6 +267,12 @@ def written_data(context: ServerContext, question: ReaderQuestion, asked: Mappin
     words = [word for word in asked.get("outputFormatParams", "").split(",") if word]
     options = Options.read(words, source=context.settings.source, license=context.settings.license)
     return write_answer(question.table, selection, name, replace(options, linked=False))
+
+
+def _media_type(name: str) -> str:
+    """What kind of file this is; Parquet files have a type of their own, so that nobody compresses them again."""
+    kinds = {f".{one.extension}": one.media_type for one in FORMATS.values()}
+    return kinds.get(PurePosixPath(name).suffix) or guess_type(name)[0] or "application/octet-stream"
 
 
 def _unkept(page: Rendered, status: int) -> Response:
