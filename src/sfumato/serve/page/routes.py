@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from mimetypes import guess_type
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -19,7 +18,7 @@ from sfumato.serve.core.model import grouped
 from sfumato.serve.core.published_files import file_named
 from sfumato.serve.core.selection import valueset
 from sfumato.serve.core.stream import file_response
-from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats import FORMATS, media_type_of
 from sfumato.serve.formats.layout import Options
 from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
@@ -197,7 +196,7 @@ class Pages:
         headers = {
             "Cache-Control": CACHE,
             "Content-Disposition": f'attachment; filename="{table.id}-{PurePosixPath(found.name).name}"',
-            "Content-Type": _media_type(found.name),
+            "Content-Type": media_type_of(found.name),
             "ETag": f'"{found.digest}"',
         }
         if (known := unchanged(request, headers)) is not None:
@@ -267,12 +266,6 @@ def written_data(context: ServerContext, question: ReaderQuestion, asked: Mappin
     words = [word for word in asked.get("outputFormatParams", "").split(",") if word]
     options = Options.read(words, source=context.settings.source, license=context.settings.license)
     return write_answer(question.table, selection, name, replace(options, linked=False))
-
-
-def _media_type(name: str) -> str:
-    """What kind of file this is; Parquet files have a type of their own, so that nobody compresses them again."""
-    kinds = {f".{one.extension}": one.media_type for one in FORMATS.values()}
-    return kinds.get(PurePosixPath(name).suffix) or guess_type(name)[0] or "application/octet-stream"
 
 
 def _unkept(page: Rendered, status: int) -> Response:
