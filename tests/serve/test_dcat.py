@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,6 +13,7 @@ from lxml import etree
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.dcat.catalogue import schema_org
 from sfumato.serve.dcat.graph import Address, Literal, Thing, write_json_ld, write_rdf_xml, write_turtle
 from tests.serve import patient
 from tests.serve.in_thread import asking
@@ -84,6 +87,36 @@ def test_one_address_has_every_format(client: httpx.Client) -> None:
 
 
 ODD = 'a "quoted" \\ text\nwith <tags> & \u2028, \x01 and \ud800'
+
+
+def test_what_is_larger_than_one_answer_is_offered_as_it_can_be_had(catalogue: Catalogue, tmp_path: Path) -> None:
+    with asking(make_app(catalogue, Settings(state=tmp_path, most_cells=500, calls=0))) as client:
+        for name in ("jobs_by_place_industry", "people"):
+            dataset = client.get(f"/catalog/{name}?format=schema.org").json()
+            offered = {one["name"]: one for one in dataset["distribution"]}
+            assert ("xlsx" in offered) is (name == "people")
+            assert {"csv", "SDMX-ML"} <= set(offered)
+            assert ("tables/jobs_by_place_industry.parquet" in offered) is (name != "people")
+            for one in offered.values():
+                answer = client.get(one["contentUrl"].removeprefix(str(client.base_url).rstrip("/")))
+                assert answer.status_code == 200, one
+                assert answer.headers["content-type"].split(";")[0] == one["encodingFormat"]
+
+
+@pytest.mark.parametrize(
+    ("period", "span"),
+    [
+        ("2025", "2025-01-01/2025-12-31"),
+        ("2010-2011", "2010-01-01/2011-12-31"),
+        ("2026-Q1 to 2026-Q3", "2026-01-01/2026-09-30"),
+        ("2024-02 – 2024-02", None),
+        ("a winter", None),
+        ("2011-2010", None),
+    ],
+)
+def test_a_period_of_several_years_is_one_too(period: str, span: str | None, catalogue: Catalogue) -> None:
+    table = replace(catalogue["jobs_by_place"], period=period)
+    assert schema_org(table, Settings(), "").get("temporalCoverage") == span
 
 
 def test_hostile_texts_stay_texts() -> None:

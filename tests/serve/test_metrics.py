@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from time import time
 from typing import Any
 
 import httpx
@@ -64,6 +65,13 @@ def test_numbers_never_fall_and_say_what_each_is(client: httpx.Client) -> None:
     assert all(numbers(text)[name] >= value for name, value in before.items() if "_total" in name or "_count" in name)
     names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     assert names == {line.split()[2] for line in text.splitlines() if line.startswith("# HELP")}
+
+
+def test_when_tables_were_opened_is_told_to_the_second(catalogue: Catalogue, tmp_path: Path) -> None:
+    before = time()
+    with asking(make_app(catalogue, Settings(state=tmp_path, metrics=True))) as client:
+        opened = numbers(client.get("/metrics").text)["sfumato_tables_opened_seconds"]
+    assert before - 1 <= opened <= time() + 1
 
 
 def test_without_the_option_there_are_no_numbers(catalogue: Catalogue, tmp_path: Path) -> None:

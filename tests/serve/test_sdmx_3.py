@@ -117,6 +117,9 @@ def test_attributes_and_measures_may_be_left_out(server: Server) -> None:
         (f"data/{FLOWS}/AL.*.*,*.AK.*", {}, 501, "keys that differ in ORIGIN_STATE, DESTINATION_STATE"),
         (f"data/{FLOWS}/nowhere.*.*", {}, 400, "nowhere"),
         (f"data/{FLOWS}/*", {"c[ORIGIN_STATE]": "nowhere"}, 400, "found nowhere"),
+        (f"data/{FLOWS}/*", {"c[ORIGIN_STATE]": "ne:nowhere"}, 400, "found nowhere"),
+        (f"data/{FLOWS}/*", {"c[ORIGIN_STATE]": ""}, 400, "found nothing"),
+        (f"data/{FLOWS}/*", {"c[ORIGIN_STATE]": "+"}, 400, "found nothing"),
         (f"data/{FLOWS}/*", {"c[ORIGIN_STATE]": "sw:nowhere"}, 404, "some of the codes"),
         (f"data/{FLOWS}/*", {"c[TIME_PERIOD]": "ge:soon"}, 400, "found soon"),
         (f"data/{FLOWS}/*", {"c[OBS_STATUS]": "A"}, 501, "attributes and figures"),
@@ -129,6 +132,9 @@ def test_attributes_and_measures_may_be_left_out(server: Server) -> None:
         ("data/metadataflow/SFUMATO/people/+", {}, 400, "dataflow, datastructure"),
         ("data/dataflow/SFUMATO/nothing/+", {}, 404, "nothing"),
         ("structure/valuelist", {}, 404, "valuelist"),
+        ("structure/codelist/SFUMATO/CL_OBS_STATUS/+/A", {}, 501, "whole structures"),
+        ("schema/dataflow/SFUMATO/people/+", {}, 501, "whole structures"),
+        ("metadata/metadataset/SFUMATO", {}, 501, "whole structures"),
         ("availability/dataflow/SFUMATO/people/+/*/SHOE", {}, 400, "found SHOE"),
     ],
 )
@@ -165,6 +171,7 @@ def test_pandasdmx_leaves_out_the_identifier(server: Server) -> None:
     whole = ask(server, "dataflow/SFUMATO/all/latest", "2.1")
     assert ask(server, "dataflow/SFUMATO/latest", "2.1").content == whole.content
     assert ask(server, "dataflow/SFUMATO/latest/latest", "2.1").status_code == 404
+    assert ask(server, "codelist/SFUMATO/CL_OBS_STATUS/1.0/A", "2.1").status_code == 501
 
 
 def test_sdmx1_asks_by_the_paths_of_3_0(server: Server, bundles: dict[str, Path]) -> None:

@@ -45,6 +45,13 @@ def test_expressions_stand_for_codes(expressions: list[str], expected: str) -> N
     assert " ".join(CODES[place] for place in places_of(LETTERS, expressions)) == expected
 
 
+def test_a_star_is_all_codes_also_where_one_of_them_is_written_so() -> None:
+    codes = ("A", "*", "A*")
+    odd = ServedDimension(name="odd", label="Odd", codes=codes, labels=codes)
+    assert places_of(odd, ["*"]) == (0, 1, 2)
+    assert places_of(odd, ["A*"]) == (2,), "other codes come before what they would stand for"
+
+
 def test_the_top_of_time_is_the_latest() -> None:
     assert places_of(QUARTERS, ["top(1)"]) == (2,)
     assert places_of(QUARTERS, ["top(1,1)"]) == (1,)

@@ -62,7 +62,7 @@ class Rendered:
         """The response; nothing but the headers to a client that has these bytes already."""
         if self.query is not None:
             self.query.attach(request.scope)
-        return _unchanged(request, self.headers) or Response(self.body, headers=self.headers)
+        return unchanged(request, self.headers) or Response(self.body, headers=self.headers)
 
     def keep(self, cache: "BoundedCache[Rendered]", key: Hashable, more: int) -> None:
         """Keep it under a key, which takes some bytes more."""
@@ -84,7 +84,7 @@ class Streamed:
             response = Response(headers=self.headers)
             del response.headers["content-length"]  # it is not known, and not 0
             return response
-        return _unchanged(request, self.headers) or StreamedResponse(self.parts, self.headers)
+        return unchanged(request, self.headers) or StreamedResponse(self.parts, self.headers)
 
     def keep(self, _cache: "BoundedCache[Rendered]", _key: Hashable, _more: int) -> None:
         """It is nowhere as a whole, and so not kept."""
@@ -258,7 +258,7 @@ def is_quick(table: ServedTable, selection: Selection, cells: int) -> bool:
     return cells <= QUICK and table.source_of(selection).is_quick(selection)
 
 
-def _unchanged(request: Request, headers: dict[str, str]) -> Response | None:
+def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
     """What a client is told that has these bytes already."""
     if not _has(request, headers["ETag"]):
         return None

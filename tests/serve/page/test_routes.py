@@ -21,6 +21,7 @@ from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from tests.serve import patient
 from tests.serve.in_thread import asking
 from tests.serve.page.made import catalogue_of, dimension, table
+from tests.serve.raw import request, said_to
 from tests.serve.running import Server
 
 FORM = {
@@ -84,6 +85,17 @@ def test_other_errors_of_pages_are_pages_too(server: Server) -> None:
     assert (wrong.status_code, wrong.headers["content-type"]) == (405, "text/html; charset=utf-8")
     hostile = patient.get(f"{server.url}/<script>alert(1)</script>", headers={"Accept": BROWSER})
     assert "<script>" not in hostile.text
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example/x", "///evil.example", "/\\evil.example", "//evil.example/tables/people"]
+)
+def test_no_page_leads_to_another_host_whatever_address_was_asked_for(server: Server, path: str) -> None:
+    shown = said_to(server, request("GET", path, f"Accept: {BROWSER}"))  # a client of ours would mend the address
+    links = [unescape(link) for link in re.findall(r'(?:href|action)="([^"]+)"', shown.body.decode())]
+    assert shown.status == 404
+    assert [link for link in links if link.startswith(("//", "/\\"))] == []
+    assert any("lang=de" in link for link in links)
 
 
 def test_a_server_without_ad_hoc_tables_leads_to_its_tables_only(server: Server) -> None:

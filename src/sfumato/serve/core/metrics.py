@@ -57,7 +57,7 @@ class Metrics:
         gauges = {"sfumato_requests_running": ("Requests that are worked on or wait", self.running), **self._gauges()}
         for name, (said, value) in gauges.items():
             yield from _head(name, "gauge", said)
-            yield f"{name} {value:g}"
+            yield f"{name} {value:.15g}"  # a time in seconds has ten digits before the point
         yield from _head("process_cpu_seconds_total", "counter", "Processor time of the server")
         yield f"process_cpu_seconds_total {process_time():.3f}"
         memory = Path("/proc/self/statm")

@@ -1,10 +1,14 @@
-"""The files of a bundle that have all of a table: offered as they were published, checked again as they are sent."""
+"""The files of a bundle that have all of a table: offered as they were published, checked again as they are sent.
+
+A file is opened once. What was checked is what is sent, whatever takes its place in the folder meanwhile.
+"""
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from sfumato.bundle.manifest import listed_files
 from sfumato.serve.core.errors import RefusedError, not_found
@@ -19,23 +23,46 @@ class PublishedFile:
     digest: str
     folder: Path = field(repr=False)
 
-    def checked(self) -> Path:
-        """Where the file lies, if it is still the one that was published."""
-        path = self.folder / self.name
+    def open(self) -> "OpenFile":
+        """The file that lies in its place now, which may be another one than was published."""
         try:
-            with path.open("rb") as file:
-                same = hashlib.file_digest(file, "sha256").hexdigest() == self.digest
+            file = (self.folder / self.name).open("rb")
+        except OSError:
+            raise self.refusal() from None
+        return OpenFile(published=self, file=file)
+
+    def refusal(self) -> RefusedError:
+        """What is said where another file lies in its place."""
+        return RefusedError(
+            f"the file {self.name}",
+            expected="the file that was published",
+            found="another one, because the tables were published anew",
+            do="load the page of the table again",
+            status=503,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenFile:
+    """A file that is open, so that nothing else can take its place."""
+
+    published: PublishedFile
+    file: BinaryIO = field(repr=False)
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """What two who opened the same file have in common."""
+        found = os.fstat(self.file.fileno())
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def check(self) -> None:
+        """Refuse it where it is not the one that was published."""
+        try:
+            same = hashlib.file_digest(self.file, "sha256").hexdigest() == self.published.digest
         except OSError:
             same = False
         if not same:
-            raise RefusedError(
-                f"the file {self.name}",
-                expected="the file that was published",
-                found="another one, because the tables were published anew",
-                do="load the page of the table again",
-                status=503,
-            )
-        return path
+            raise self.published.refusal()
 
 
 def files_of(folder: Path, about: Mapping[str, Any]) -> tuple[PublishedFile, ...]:

@@ -19,6 +19,8 @@ DEFAULT_CELLS = 2_000
 """About how many figures a question without any selection is answered with."""
 MOST_EXPRESSIONS = 20
 """Each may have to be compared with every code; codes themselves may be as many as there are."""
+ALL = "*"
+"""All codes of a dimension."""
 _SHOWN = 2
 _LONGEST_CALL = 20
 _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
@@ -118,6 +120,8 @@ def axis_of(table: ServedTable, name: str) -> int:
 
 def places_of(dimension: ServedDimension, expressions: Sequence[str]) -> tuple[int, ...]:
     """The places of the codes that are meant, ascending."""
+    if ALL in expressions:  # before all else: a code that is written so must not make a part of what is called whole
+        return tuple(range(len(dimension)))
     known = dimension.places
     found = {known[code] for code in expressions if code in known}
     others = list(dict.fromkeys(expression for expression in expressions if expression not in known))
@@ -137,9 +141,6 @@ def places_of(dimension: ServedDimension, expressions: Sequence[str]) -> tuple[i
 
 def _expand(dimension: ServedDimension, expression: str) -> Sequence[int]:
     """The places an expression stands for: `*`, `?`, top(n), bottom(n), range(a,b), from(a), to(b)."""
-    every = range(len(dimension))
-    if expression == "*":
-        return every
     if len(expression) > 2 * dimension.longest + _LONGEST_CALL:
         raise _unknown(dimension, expression)
     call = _CALL.fullmatch(expression)

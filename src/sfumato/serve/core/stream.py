@@ -1,15 +1,19 @@
 """Answers that are too long to be made whole: written part by part while the client reads, and no further than that."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
 
+from anyio import to_thread
 from fastapi import HTTPException
-from starlette.responses import StreamingResponse
+from starlette.datastructures import Headers
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from sfumato.serve.core.model import Selection
+from sfumato.serve.core.published_files import OpenFile
 from sfumato.serve.core.worker_queue import PRESENCE, Counts, FairThreads
 
 PART = 10_000
@@ -90,8 +94,8 @@ async def _rejoined(first: bytes, others: AsyncGenerator[bytes, None]) -> AsyncG
 class StreamedResponse(StreamingResponse):
     """A response whose parts are no longer written once the client has left."""
 
-    def __init__(self, parts: AsyncGenerator[bytes, None], headers: dict[str, str]) -> None:
-        super().__init__(parts, headers=headers)
+    def __init__(self, parts: AsyncGenerator[bytes, None], headers: dict[str, str], status_code: int = 200) -> None:
+        super().__init__(parts, status_code, headers)
         self._parts = parts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,3 +104,47 @@ class StreamedResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             await self._parts.aclose()
+
+
+# Files that were published: the same to whoever reads them, all or a part.
+
+_READ = 64 * 1024
+_RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.IGNORECASE)
+
+
+def file_response(opened: OpenFile, asked: Headers, headers: Mapping[str, str]) -> Response:
+    """All of a file, or the one part that was asked for; it is read while the client reads, and closed then."""
+    length = opened.published.bytes
+    own = {**headers, "Accept-Ranges": "bytes"}
+    part = _part(asked, length, own["ETag"])
+    if part is None:
+        return StreamedResponse(_read(opened, 0, length), {**own, "Content-Length": str(length)})
+    first, end = part
+    if first >= end:
+        words = f"Range: expected bytes of a file that has {length:,}. To do: correct it, or ask for all of the file."
+        raise HTTPException(416, words, {"Content-Range": f"bytes */{length}"})
+    own |= {"Content-Length": str(end - first), "Content-Range": f"bytes {first}-{end - 1}/{length}"}
+    return StreamedResponse(_read(opened, first, end), own, status_code=206)
+
+
+async def _read(opened: OpenFile, first: int, end: int) -> AsyncGenerator[bytes, None]:
+    with opened.file as file:
+        file.seek(first)
+        while first < end and (part := await to_thread.run_sync(file.read, min(_READ, end - first))):
+            first += len(part)
+            yield part
+
+
+def _part(asked: Headers, length: int, tag: str) -> tuple[int, int] | None:
+    """The part of a file that a client asks for, by its first byte and the one after its last; None for all of it.
+
+    A range that is not understood, or one of several, is answered with all of the file, as the standard has it.
+    """
+    found = _RANGE.fullmatch(asked.get("range", "").replace(" ", ""))
+    if found is None or asked.get("if-range", tag) != tag:
+        return None
+    first, last, final = found.groups()
+    if final is not None:
+        return max(length - int(final), 0), length
+    end = min(int(last) + 1, length) if last else length
+    return None if last and int(last) < int(first) else (int(first), end)

@@ -3,17 +3,21 @@
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import quote
 
-from sfumato.frame.periods import in_time
+from sfumato.frame.periods import Period, in_time
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.model import ServedTable
+from sfumato.serve.core.selection import everything
+from sfumato.serve.core.stream import MOST
 from sfumato.serve.dcat.graph import Address, Literal, Thing, Value
-from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats import FORMATS, media_type_of
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 
 CATALOG = "/catalog"
 SDMX = "/sdmx/2.1"
 _CREATIVE = re.compile(r"CC-(BY(?:-NC|-ND|-SA)*)-(\d\.\d)", re.IGNORECASE)
+_ENDS = re.compile(r"(\S+?)(?:\s*[-–/]\s*|\s+to\s+)(\S+)")
 _SHORTEST, _LONGEST = 50, 5_000
 """Letters that search engines want a description to have."""
 _LANGUAGES = {"en": "http://publications.europa.eu/resource/authority/language/ENG"}
@@ -45,20 +49,39 @@ def description_of(table: ServedTable) -> str:
     return " ".join([first, *table.guarantee, *table.notes])[:_LONGEST]
 
 
-def downloads_of(table: ServedTable, base: str) -> Iterator[tuple[str, str, str]]:
-    """What may be downloaded of a table: a name, an address, and its media type without parameters."""
+def downloads_of(table: ServedTable, settings: Settings, base: str) -> Iterator[tuple[str, str, str]]:
+    """What may be downloaded of a table: a name, an address, and its media type without parameters.
+
+    Of a table that is larger than one answer may be, these are the formats that are written in parts, and its files.
+    """
     chosen = "".join(f"&valueCodes%5B{dimension.name}%5D=*" for dimension in table.dimensions)
+    cells = everything(table).cells
+    large, endless = cells > settings.most_cells, cells > max(MOST, settings.most_cells)
     for name, written in FORMATS.items():
+        if endless if written.parts is not None else large:
+            continue
         media_type = written.media_type.split(";")[0]
         yield name, f"{base}{BASE}/tables/{table.id}/data?outputFormat={name}{chosen}", media_type
-    yield "SDMX-ML", f"{base}{SDMX}/data/{table.id}", "application/vnd.sdmx.genericdata+xml"
-    yield "SDMX-CSV", f"{base}{SDMX}/data/{table.id}?format=csvdata", "application/vnd.sdmx.data+csv"
+    if not endless:
+        yield "SDMX-ML", f"{base}{SDMX}/data/{table.id}", "application/vnd.sdmx.genericdata+xml"
+        yield "SDMX-CSV", f"{base}{SDMX}/data/{table.id}?format=csvdata", "application/vnd.sdmx.data+csv"
+    for file in table.files if large else ():
+        if file.name.startswith(("tables/", "cubes/")):
+            media_type = media_type_of(file.name).split(";")[0]
+            yield file.name, f"{base}/tables/{table.id}/files/{quote(file.name)}", media_type
+
+
+def _periods(table: ServedTable) -> tuple[Period, ...]:
+    """The periods that a table is about, or the first and the last: `2025`, `2010-2011`, `2026-Q1 to 2026-Q3`."""
+    if table.time is not None:
+        return in_time(table.time.codes)
+    ends = _ENDS.fullmatch(table.period)
+    return in_time([table.period]) or (in_time(ends.groups()) if ends else ())
 
 
 def _span(table: ServedTable) -> tuple[str, str] | None:
     """The first and the last day that a table is about."""
-    time = table.time
-    periods = in_time(time.codes if time else [table.period])
+    periods = _periods(table)
     if not periods:
         return None
     first, last = periods[0], periods[-1]
@@ -121,7 +144,7 @@ def dataset_of(table: ServedTable, settings: Settings, base: str) -> list[Thing]
                 *_license(settings),
             ],
         )
-        for name, address, media_type in downloads_of(table, base)
+        for name, address, media_type in downloads_of(table, settings, base)
     ]
     keywords = dict.fromkeys((table.counted, table.release, *(dimension.label for dimension in table.dimensions)))
     said: list[tuple[str, Value]] = [
@@ -217,7 +240,7 @@ def schema_org(table: ServedTable, settings: Settings, base: str) -> dict[str, A
         **({"temporalCoverage": "/".join(span)} if span else {}),
         "distribution": [
             {"@type": "DataDownload", "name": name, "contentUrl": address, "encodingFormat": media_type}
-            for name, address, media_type in downloads_of(table, base)
+            for name, address, media_type in downloads_of(table, settings, base)
         ],
     }
 

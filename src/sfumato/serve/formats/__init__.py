@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from mimetypes import guess_type
+from pathlib import PurePosixPath
 
 from sfumato.serve.core.model import Selection, ServedTable, TableAnswer
 from sfumato.serve.formats.json_stat import write_json_stat
@@ -58,3 +60,10 @@ FORMATS = {
     "parquet": Format(media_type="application/vnd.apache.parquet", extension="parquet", write=write_parquet, slow=True),
 }
 """By name, the one that is used when nothing is said first."""
+
+
+def media_type_of(name: str) -> str:
+    """What kind of file has this name; Parquet files have a type of their own, so that nobody compresses them again."""
+    path = PurePosixPath(name)
+    kinds = {f".{one.extension}": one.media_type for one in FORMATS.values()}
+    return kinds.get(path.suffix) or guess_type(path)[0] or "application/octet-stream"

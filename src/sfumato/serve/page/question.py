@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
-from sfumato.serve.core.selection import select
+from sfumato.serve.core.selection import ALL, select
 from sfumato.serve.page.language import ENGLISH, Language
 from sfumato.serve.page.own_groups import OWN
 from sfumato.serve.pxweb.request import split
@@ -47,7 +47,6 @@ WORDS: dict[str, Mapping[str, str]] = {
     "unsure": UNSURE,
 }
 PLACES_SHOWN = ("page", "row", "column")
-ALL = "*"
 RUN = 4
 """Codes that follow each other are written as a range from so many on, where many are chosen."""
 _SHORT = 40

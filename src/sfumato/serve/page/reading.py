@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import ServedDimension, ServedTable, grouped
-from sfumato.serve.core.selection import valueset
+from sfumato.serve.core.selection import ALL, valueset
 from sfumato.serve.page.language import ENGLISH, Language
 from sfumato.serve.page.own_groups import LONGEST, OWN, with_own_groups
 from sfumato.serve.page.question import (
-    ALL,
     PLACES,
     PLACES_SHOWN,
     WORDS,

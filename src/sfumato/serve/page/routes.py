@@ -3,22 +3,23 @@
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from sfumato.charts.svg import by_itself
-from sfumato.serve.context import Rendered, ServerContext, write_answer
+from sfumato.serve.context import CACHE, Rendered, ServerContext, unchanged, write_answer
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found, refusing
 from sfumato.serve.core.http import HEADERS
 from sfumato.serve.core.model import grouped
 from sfumato.serve.core.published_files import file_named
 from sfumato.serve.core.selection import valueset
-from sfumato.serve.formats import FORMATS
+from sfumato.serve.core.stream import file_response
+from sfumato.serve.formats import FORMATS, media_type_of
 from sfumato.serve.formats.layout import Options
 from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
@@ -191,15 +192,23 @@ class Pages:
 
     async def file(self, id: str, name: str, request: Request) -> Response:  # noqa: A002
         """One of them, checked against the manifest before it is sent."""
-        found = file_named(self.context.catalogue[id].files, name)
-
-        def checked() -> Path:
-            with refusing():
-                return found.checked()
-
-        path = await self._in_turn(checked, request, ("file", id, name))
-        headers = {"Cache-Control": "public, max-age=300", "ETag": f'"{found.digest}"'}
-        return FileResponse(path, filename=f"{id}-{path.name}", headers=headers)
+        table = self.context.catalogue[id]
+        found = file_named(table.files, name)
+        headers = {
+            "Cache-Control": CACHE,
+            "Content-Disposition": f'attachment; filename="{table.id}-{PurePosixPath(found.name).name}"',
+            "Content-Type": media_type_of(found.name),
+            "ETag": f'"{found.digest}"',
+        }
+        if (known := unchanged(request, headers)) is not None:
+            return known
+        opened = found.open()
+        try:
+            await self._in_turn(opened.check, request, ("file", id, name, opened.identity))
+            return file_response(opened, request.headers, headers)
+        except BaseException:
+            opened.file.close()
+            raise
 
     async def static(self, version: str, name: str, request: Request) -> Response:
         """A file that pages need."""

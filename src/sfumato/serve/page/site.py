@@ -76,9 +76,10 @@ def site(context: ServerContext, user: User | None, request: Request) -> Site:
 
 def _languages(request: Request, now: Language) -> Iterator[Link]:
     asked = [pair for pair in request.query_params.multi_items() if pair[0] != "lang"]
+    path = f"/{request.url.path.lstrip('/')}"  # two slashes at the beginning would be the name of another host
     for code, language in languages().items():
         if language is not now:
-            yield Link(f"{request.url.path}?{urlencode([*asked, ('lang', code)])}", language.name, code)
+            yield Link(f"{path}?{urlencode([*asked, ('lang', code)])}", language.name, code)
 
 
 def reader(context: ServerContext, request: Request) -> User | None:

@@ -14,7 +14,7 @@ from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.compared import others_to_compare
 from sfumato.serve.core.errors import RefusedError, shortened
 from sfumato.serve.core.model import ServedDimension, ServedTable
-from sfumato.serve.core.selection import places_of, valueset
+from sfumato.serve.core.selection import ALL, places_of, valueset
 from sfumato.serve.dcat.catalogue import schema_org
 from sfumato.serve.formats.json_stat import BASE
 from sfumato.serve.page.assets import HTML
@@ -24,7 +24,6 @@ from sfumato.serve.page.citations import citations
 from sfumato.serve.page.language import ENGLISH, Language
 from sfumato.serve.page.own_groups import OWN
 from sfumato.serve.page.question import (
-    ALL,
     CHARTS,
     DIGITS,
     ERRORS,

@@ -18,6 +18,7 @@ from sfumato.serve.sdmx.routes import (
     data_responses,
     parameter,
     path_parameters,
+    refuse_left_out,
     structure_parameters,
     structure_responses,
 )
@@ -80,6 +81,8 @@ def router(context: ServerContext) -> APIRouter:
                 responses=responses,
                 openapi_extra={"parameters": path_parameters(parts, examples) + parameters},
             )
+    for path in ("/schema/{rest:path}", "/metadata/{rest:path}", "/structure/{kind}/{agency}/{id}/{version}/{items}"):
+        api.add_api_route(path, refuse_left_out, include_in_schema=False)
     return api
 
 
@@ -244,7 +247,10 @@ def _filtered(component: Component, text: str) -> set[int]:
     """The places of the codes that fit all conditions of a filter."""
     operators = _OF_PERIODS if component.is_time else _OF_CODES
     found = set(range(len(component.codes)))
-    for condition in text.replace("+", " ").split():
+    conditions = text.replace("+", " ").split()
+    if not conditions:
+        raise _no_codes(component, operators, "nothing")
+    for condition in conditions:
         word, colon, values = condition.partition(":")
         operator, listed = (word, values) if colon and word in operators else ("eq", condition)
         fits, several = operators[operator], all if operator in _NEGATIVE else any
@@ -252,13 +258,17 @@ def _filtered(component: Component, text: str) -> set[int]:
         if operator in ("eq", "ne"):
             names = [component.codes[component.places[one]] if one in component.places else one for one in asked]
             unknown = next((one for one in names if one not in component.places), None)
-            if unknown is not None and operator == "eq":
-                raise RefusedError(
-                    f"c[{component.id}]",
-                    expected=f"codes such as {', '.join(component.codes[:5])}, or {', '.join(operators)} before :",
-                    found=unknown,
-                    do="correct it",
-                )
+            if unknown is not None:  # what is misspelt is not ignored: not to have a code is a wish like another
+                raise _no_codes(component, operators, unknown)
             asked = names
         found &= {place for place, code in enumerate(component.codes) if several(fits(code, value) for value in asked)}
     return found
+
+
+def _no_codes(component: Component, operators: Iterable[str], found: str) -> RefusedError:
+    return RefusedError(
+        f"c[{component.id}]",
+        expected=f"codes such as {', '.join(component.codes[:5])}, or {', '.join(operators)} before :",
+        found=found,
+        do="correct it",
+    )

@@ -233,7 +233,21 @@ def router(context: ServerContext) -> APIRouter:
             responses=structure_responses(),
             openapi_extra={"parameters": path_parameters(parts, examples) + structure_parameters()},
         )
+    api.add_api_route("/{kind}/{agency}/{id}/{version}/{items}", refuse_left_out, include_in_schema=False)
     return api
+
+
+async def refuse_left_out(request: Request) -> None:
+    """Refuse what the standard has and this server does not, in the way that programs understand."""
+    if request.path_params.get("kind") in ("data", "availableconstraint"):
+        raise not_found("path", request.url.path, "leave out its last part")
+    raise RefusedError(
+        "SDMX",
+        expected="data, what is available, or whole structures",
+        found=request.url.path,
+        do="ask for one of them",
+        status=501,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
