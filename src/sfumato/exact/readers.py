@@ -260,8 +260,8 @@ class Readers:
         if not self._protection.either or not bool(np.any(self.bounds.side != BOTH)):
             return
         other = {side: self._listed_at(-side) for side in (UP, DOWN)}
-        for side, at in other.items():
-            self._as_other(side, at)
+        for one, at in other.items():
+            self._as_other(one, at)
         cell, side = self.bounds.cell[self.pairs.bound], self.bounds.side[self.pairs.bound]
         key = cell * len(self) + self.pairs.reader
         gone = np.zeros(len(key), dtype=bool)

@@ -136,7 +136,8 @@ def _of_level(
     leading = np.zeros(len(at), dtype=bool)
     leading[first] = True
     order = np.lexsort((unit, -value, ~leading, at))
-    at, unit, asked, value, share = (one[order] for one in (at, unit, asked, value, share))
+    at, unit, asked = at[order], unit[order], asked[order]
+    value, share = value[order], share[order]
     begins = _begins(at)
     if not len(begins):
         none = np.zeros(0, dtype=np.int64)
