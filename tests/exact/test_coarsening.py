@@ -233,6 +233,25 @@ def test_sums_do_not_narrow_ranges_beyond_what_is_asked(cells: list[int], everyw
     assert np.all(found.joined[sensitive[found.proof.too_narrow]] > CLASSES.widest)  # nothing was left to widen
 
 
+def test_who_is_alone_in_a_cell_with_a_range_does_not_find_another_one() -> None:
+    system = with_totals(np.array([48, 757, 24]))
+    two, owner = np.flatnonzero(np.isin(system.value, (48, 24))), np.full(len(system), -1)
+    owner[two] = (1, 2)
+    asked = np.array([5.0, 5.0])
+    shut = publish_ranges(system, Classes.relative(2), two, asked, asked, owner=owner)
+    open_to_them = publish_ranges(system, Classes.relative(2), two, asked, asked)
+    assert shut.proved
+    assert shut.shown.sum() < open_to_them.shown.sum()
+    for found, told in ((shut, False), (open_to_them, True)):
+        exact = False
+        for mine, other in (two, two[::-1]):
+            low, high = found.low.copy(), found.high.copy()
+            low[mine] = high[mine] = system.value[mine]
+            bounds = independent_bounds(system.with_bounds(lower=low, upper=high), other)
+            exact |= bounds[0] > system.value[other] - 5 + 1e-6 or bounds[1] < system.value[other] + 5 - 1e-6
+        assert exact == told
+
+
 def test_classes_rise_from_one() -> None:
     with pytest.raises(MethodError, match="rising bounds"):
         Classes((5, 1))

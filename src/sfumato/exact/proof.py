@@ -88,13 +88,16 @@ def prove(
     pieces: Sequence[Piece] = (),
     readers: bool = True,
     shares: Shares = NO_SHARES,
+    before: System | None = None,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> Proof:
     """Show for every sensitive cell what a reader can work out, and what readers who know single cells can.
 
     Nothing is believed: pieces that came with the pattern are checked, and what they do not show is looked for anew. A
-    sensitive cell that is published has no interval. If `stop` ends it early, what was not shown counts as open.
+    sensitive cell that is published has no interval. `before` has the bounds that everybody knew before anything was
+    published, where those of the system are closer: beside these, `shares` tell contributors what no rule can hide from
+    them. If `stop` ends it early, what was not shown counts as open.
     """
     known = ~(withheld | system.hidden)
     seen = system.with_bounds(lower=np.where(known, system.value, -np.inf), upper=np.where(known, system.value, np.inf))
@@ -132,7 +135,7 @@ def prove(
         pairs = settle_readers(
             search,
             smaller,
-            system,
+            system if before is None else before,
             protection,
             shares,
             hidden=withheld,

@@ -6,7 +6,7 @@ both together tell. docs/methods/ranges.md
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
@@ -17,9 +17,13 @@ from sfumato.arrays import Flags, Floats, Integers
 from sfumato.errors import MethodError
 from sfumato.exact.intervals import Intervals, prove_intervals
 from sfumato.exact.programs import NEAR, minimise
+from sfumato.exact.proof import prove
+from sfumato.exact.rules import Protection
+from sfumato.exact.shares import NO_SHARES, Shares
 from sfumato.exact.system import System
 
 _WHERE = "ranges"
+_NO_PAIRS: Integers = np.zeros((0, 2), dtype=np.int64)
 _MOST_ROUNDS = 40
 _LARGEST = 10**15
 _HOPS = 3
@@ -109,11 +113,18 @@ class Ranged:
     high: Floats
     joined: Integers
     proof: Intervals
+    pairs: Integers
+    """Sensitive cells with owners of others who know them better than they should; one in a row."""
 
     @property
     def proved(self) -> bool:
-        """Whether no sensitive cell can be worked out more closely than asked."""
-        return self.proof.proved
+        """Whether no sensitive cell can be worked out more closely than asked, by readers or lone contributors."""
+        return self.proof.proved and not len(self.pairs)
+
+    @property
+    def open(self) -> Integers:
+        """The sensitive cells that somebody can work out more closely than asked."""
+        return np.union1d(self.proof.cells[self.proof.too_narrow], self.pairs[:, 0])
 
 
 def publish_ranges(
@@ -127,6 +138,8 @@ def publish_ranges(
     parts: int = 1,
     seen: System | None = None,
     joined: Integers | None = None,
+    owner: Integers | None = None,
+    shares: Shares = NO_SHARES,
     told: Callable[[float], None] = lambda _: None,
 ) -> Ranged:
     """Ranges for sensitive cells, and for as few others as keep sums from narrowing them beyond what rules ask.
@@ -137,7 +150,9 @@ def publish_ranges(
 
     `parts` make one of what is published, which is rounded to whole ones. `seen` has the bounds that readers of earlier
     releases know, and `joined` how often classes were joined in those, −1 for cells that they do not have; a range is
-    never narrower than it was. `told` hears of the share of all rounds that are done.
+    never narrower than it was. `owner` says of every cell who contributes alone to it and so knows it, −1 being nobody:
+    to them, too, every sensitive cell of others is left what is asked, but for what their own `shares` of it tell them.
+    `told` hears of the share of all rounds that are done.
     """
     value = np.rint(system.value).astype(np.int64)
     if bool(np.any(value != system.value)) or bool(np.any(value < 0)):
@@ -154,21 +169,67 @@ def publish_ranges(
     shown |= seen.fixed
     joined = np.maximum(before, 0)
     down, up = np.minimum(lower, (value - system.lower)[sensitive]), np.asarray(upper)
+    contributors = _Alone(
+        before=system,
+        owner=np.full(len(value), -1) if owner is None else owner,
+        shares=shares,
+        cells=sensitive,
+        down=down,
+        up=up,
+    )
     for turn in range(_MOST_ROUNDS):
         told(turn / _MOST_ROUNDS)
         low, high = classes.ranges(whole, joined)
         known = bounded(seen, shown | (low == high), low, high, parts)
         proof = prove_intervals(known, sensitive, down, up)
-        if proof.proved:
+        pairs = contributors.open(known) if proof.proved else _NO_PAIRS
+        if proof.proved and not len(pairs):
             break
-        narrow = proof.too_narrow
         wider = _Wider(seen=seen, classes=classes, whole=whole, parts=parts, shown=shown, joined=joined)
-        if not wider.open(sensitive[narrow], down[narrow], up[narrow]):
+        narrow = proof.too_narrow
+        changed = bool(narrow.any()) and wider.open(sensitive[narrow], down[narrow], up[narrow])
+        for cell, reader in pairs.tolist():
+            place = np.flatnonzero(sensitive == cell)
+            knowing = replace(wider, seen=contributors.known_to(reader, seen))
+            changed |= knowing.open(sensitive[place], down[place], up[place])
+        if not changed:
             break
-    alone = shown | (low == high)  # a range of one number is a number
+    number = shown | (low == high)  # a range of one number is a number
     return Ranged(
-        shown=alone, low=np.where(alone, whole, low), high=np.where(alone, whole, high), joined=joined, proof=proof
+        shown=number,
+        low=np.where(number, whole, low),
+        high=np.where(number, whole, high),
+        joined=joined,
+        proof=proof,
+        pairs=pairs,
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Alone:
+    """Who contributes alone to which cell, and what the sensitive ones of others have to be left."""
+
+    before: System
+    owner: Integers
+    shares: Shares
+    cells: Integers
+    down: Floats
+    up: Floats
+
+    def open(self, known: System) -> Integers:
+        """Sensitive cells with readers who know too much of them, given what everybody knows."""
+        if not bool(np.any((self.owner >= 0) & ~known.fixed)):
+            return _NO_PAIRS
+        down, up = np.zeros(len(known)), np.zeros(len(known))
+        down[self.cells], up[self.cells] = np.maximum(self.down, 0.0), np.maximum(self.up, 0.0)
+        none = np.zeros(len(known), dtype=np.int64)
+        needs = Protection(sensitive=down + up > 0, reasons=none, down=down, up=up, owner=self.owner)
+        return prove(known, ~known.fixed, needs, shares=self.shares, before=self.before).pairs
+
+    def known_to(self, reader: int, seen: System) -> System:
+        """What such a reader knows besides: the cells that are the reader's alone."""
+        own = self.owner == reader
+        return seen.with_bounds(lower=np.where(own, seen.value, -np.inf), upper=np.where(own, seen.value, np.inf))
 
 
 def bounded(system: System, shown: Flags, low: Floats, high: Floats, parts: Integers | int = 1) -> System:

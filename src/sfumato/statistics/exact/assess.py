@@ -79,7 +79,14 @@ class Seen:
         """What is shown of every sensitive cell, with nothing believed that deciding found."""
         every = with_differences_of({name: (one, cells) for name, (one, cells, _) in self.batch.items()})
         shares = shares_in(self.linked, every, self.protection.sensitive)
-        return prove(self.known, self.withheld, self.protection, readers=self.knows_contributors, shares=shares)
+        return prove(
+            self.known,
+            self.withheld,
+            self.protection,
+            readers=self.knows_contributors,
+            shares=shares,
+            before=self.linked.system,
+        )
 
     @property
     def knows_contributors(self) -> bool:

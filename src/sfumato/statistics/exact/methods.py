@@ -224,6 +224,7 @@ class Ranges(SensitivityRules):
     """Ranges instead of sensitive numbers, and of others beside them so that sums do not tell them."""
 
     name: ClassVar[str] = "ranges"
+    against_contributors: ClassVar[bool] = True
     decided_in: ClassVar[str] = "ranged:ranged"
     instead: ClassVar[str] = "shown as ranges"
     shown: ClassVar[str] = "true numbers and ranges"
@@ -293,16 +294,19 @@ class Ranges(SensitivityRules):
             f"A cell is sensitive where {', or '.join(self.rules())}. For every sensitive cell it was proved, by "
             "linear programs over all cells and sums of all tables of the release and of earlier ones that it names, "
             "that numbers and ranges together leave an interval around the true value at least as wide as the rules "
-            f"ask for. {self.reach} {alike}"
+            "ask for: to readers outside, and to each contributor who is alone in a cell, and so knows that cell. "
+            f"{self.reach} {alike}"
         )
 
     @property
     def not_proved(self) -> str:
         """What was not, for the statement."""
         return (
-            "The proof is about readers who know the published tables and the least that a value can be. A number that "
-            "is not sensitive itself may be worked out. Nothing is said of readers who know single contributions, of "
-            "tables about other periods or other versions of the data, and of how likely values inside a range are."
+            "The proof is about readers who know the published tables, the least that a value can be, and, as "
+            "contributors, the cells they are alone in. A number that is not sensitive itself may be worked out. "
+            "Nothing is said of readers who know more of others, or most of another cell; of several contributors who "
+            "put together what they know beyond what the rules ask for; of tables about other periods or other "
+            "versions of the data; and of how likely values inside a range are."
         )
 
 

@@ -15,7 +15,15 @@ from sfumato.keys import Secret
 from sfumato.method import SUPPRESSED
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
-from sfumato.statistics.exact.decide import Batch, Decision, Known, link, part_of
+from sfumato.statistics.exact.decide import (
+    Batch,
+    Decision,
+    Known,
+    link,
+    part_of,
+    shares_in,
+    with_differences_of,
+)
 from sfumato.statistics.exact.linked import Linked
 
 NO_END = -1
@@ -49,6 +57,7 @@ def _of_measure(batch: Batch, known: Known, told: Any) -> Decision:
     found, protection = link(batch, known)
     seen = known_to_readers(found, {name: (cells, answer) for name, (_, cells, answer) in known.items()})
     sensitive = np.flatnonzero(protection.sensitive & ~seen.fixed)
+    every = with_differences_of({**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}})
     made = publish_ranges(
         found.system,
         method.declared,
@@ -59,13 +68,16 @@ def _of_measure(batch: Batch, known: Known, told: Any) -> Decision:
         parts=parts,
         seen=seen,
         joined=_joined_before(method.declared, found, known, parts),
+        owner=protection.owner,
+        shares=shares_in(found, every, protection.sensitive),
         told=told,
     )
     if not made.proved:
         raise MethodError(
             "ranges",
             expected="ranges and numbers that leave every sensitive cell an interval as wide as the rules ask for",
-            found=f"{int(made.proof.too_narrow.sum())} sensitive cells that sums tell closer, whatever is a range",
+            found=f"{len(made.open)} sensitive cells that sums tell closer, to readers or those alone in other "
+            "cells, whatever is a range",
             do="publish fewer or coarser tables, or choose weaker rules; or, if an earlier release tells too much "
             "already, leave out what is linked to it",
         )
