@@ -7,8 +7,9 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any
 
 from sfumato.bundle.manifest import listed_files
 from sfumato.serve.core.errors import RefusedError, not_found
@@ -47,7 +48,7 @@ class OpenFile:
     """A file that is open, so that nothing else can take its place."""
 
     published: PublishedFile
-    file: BinaryIO = field(repr=False)
+    file: BufferedReader = field(repr=False)
 
     @property
     def identity(self) -> tuple[int, ...]:
