@@ -143,7 +143,7 @@ def _refuse_other_levels(every: Batch) -> None:
     if len(levels) > 1:
         raise MethodError(
             f"tables {', '.join(repr(name) for name in levels.values())}",
-            expected="the same `levels` in all tables, those of earlier releases too: who owns several units knows what "
+            expected="the same `levels` in all tables, and in earlier releases: who owns several units knows what "
             "each of them has, in every table",
             found="others",
             do="write the same `levels` in every table",
