@@ -309,15 +309,18 @@ def suppressed(
     end = monotonic() + min(one.seconds for one in methods)
     every = with_differences_of({**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}})
     shares = shares_in(found, every, protection.sensitive)
+    cost = costs.of(system, weights=_weights(found, batch), before=_withheld_last(found, batch, last))
     pattern = withhold(
         system,
         protection,
-        cost=costs.of(system, weights=_weights(found, batch), before=_withheld_last(found, batch, last)),
+        cost=cost,
         start=before if bool(before.any()) else None,
         shares=shares,
         stop=lambda: monotonic() > end,
         progress=busy,
     )
+    if len(pattern.pairs) and monotonic() > end:  # no time to improve it is no reason to leave it open
+        pattern = withhold(system, protection, cost=cost, start=pattern.withheld, shares=shares, progress=busy)
     proof = prove_with_unshown(
         system,
         pattern.withheld,
