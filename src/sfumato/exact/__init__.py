@@ -10,6 +10,7 @@ optimum    the cheapest pattern of a small system, as a yardstick
 attacks    what readers of several kinds find, for the confidential report
 intervals  what readers can work out from bounds of every cell, and the proof that it is little enough
 rounding   multiples of a base instead of numbers, with all sums; by programs, or by rounding_search where these fail
+shares     what contributors know of sums before anything is published
 coarsening cuts through the trees at which nothing is sensitive
 ranges     classes instead of numbers
 """

@@ -1,16 +1,24 @@
 """True numbers of jobs: establishments are the units, and combinations without any are known zeros."""
 
 import re
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from sfumato.checking import check, checked
 from sfumato.errors import SfumatoError
+from sfumato.exact.pattern import Pattern, withhold
+from sfumato.exact.rules import Protection
+from sfumato.exact.system import System
 from sfumato.release import load
 from sfumato.running import run
+from sfumato.statistics.exact import decide
 from tests.tiny import TINY
 
 HEAD = """
@@ -163,3 +171,20 @@ def test_tables_of_other_levels_are_refused_for_who_owns_units_of_one_knows_cell
         "t0",
         "t1",
     )
+
+
+def test_when_the_time_is_over_the_pattern_is_finished_and_proved_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hurried(system: System, needs: Protection, **options: Any) -> Pattern:
+        """A search that has no time for single readers."""
+        if "stop" not in options:
+            return withhold(system, needs, **options)
+        return replace(withhold(system, needs, **options, readers=False), pairs=np.array([[0, -1]]))
+
+    clock = count(step=1000)
+    monkeypatch.setattr(decide, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(decide, "withhold", hurried)
+    published = run(load(of_holdings(tmp_path, '["group"]')))
+    found = pq.read_table(published.bundle / "tables/t0.parquet").to_pylist()
+    assert {row["place"] for row in found if row["status"]} > {"p", "q", "r"}

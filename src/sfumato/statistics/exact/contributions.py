@@ -123,21 +123,22 @@ def _of_level(
     The values are contributions, and what is published of them, with weights.
     """
     order = np.lexsort((unit, at))
-    at, unit, asked, (value, published) = at[order], unit[order], asked[order], (one[order] for one in values)
+    at, unit, asked = at[order], unit[order], asked[order]
+    value, published = (one[order] for one in values)
     begins = _begins(at, unit)
     if len(begins):
         at, unit, asked = at[begins], unit[begins], np.logical_or.reduceat(asked, begins)
         value, published = np.add.reduceat(value, begins), np.add.reduceat(published, begins)
     some = value != 0
-    at, unit, asked, value, share = (one[some] for one in (at, unit, asked, value, np.minimum(value, published)))
+    share = np.minimum(value, published)
+    at, unit, value, share, asked = at[some], unit[some], value[some], share[some], asked[some]
     # Of every cell the largest that asked for protection stands first, and then the others by size.
     order = np.lexsort((unit, -value, ~asked, at))
     first = order[_begins(at[order])]
     leading = np.zeros(len(at), dtype=bool)
     leading[first] = True
     order = np.lexsort((unit, -value, ~leading, at))
-    at, unit, asked = at[order], unit[order], asked[order]
-    value, share = value[order], share[order]
+    at, unit, value, share, asked = at[order], unit[order], value[order], share[order], asked[order]
     begins = _begins(at)
     if not len(begins):
         none = np.zeros(0, dtype=np.int64)

@@ -143,8 +143,8 @@ def _refuse_other_levels(every: Batch) -> None:
     if len(levels) > 1:
         raise MethodError(
             f"tables {', '.join(repr(name) for name in levels.values())}",
-            expected="the same `levels` in all tables, those of earlier releases too: who owns several units "
-            "knows what each of them has, in every table",
+            expected="the same `levels` in all tables, and in earlier releases: who owns several units knows what "
+            "each of them has, in every table",
             found="others",
             do="write the same `levels` in every table",
         )
@@ -309,15 +309,18 @@ def suppressed(
     end = monotonic() + min(one.seconds for one in methods)
     every = with_differences_of({**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}})
     shares = shares_in(found, every, protection.sensitive)
+    cost = costs.of(system, weights=_weights(found, batch), before=_withheld_last(found, batch, last))
     pattern = withhold(
         system,
         protection,
-        cost=costs.of(system, weights=_weights(found, batch), before=_withheld_last(found, batch, last)),
+        cost=cost,
         start=before if bool(before.any()) else None,
         shares=shares,
         stop=lambda: monotonic() > end,
         progress=busy,
     )
+    if len(pattern.pairs) and monotonic() > end:  # no time to improve it is no reason to leave it open
+        pattern = withhold(system, protection, cost=cost, start=pattern.withheld, shares=shares, progress=busy)
     proof = prove_with_unshown(
         system,
         pattern.withheld,
