@@ -604,7 +604,8 @@ method = "noisy-quantiles", epsilon = 1, largest_weight = 80
 """
 
 WITHHELD = """
-true | count = "jobs"; by = ["place", "industry"] | method = "suppression", minimum_units = 2, dominance = [[1, 75]]
+true | count = "jobs"; by = ["place", "industry"] | method = "suppression", minimum_units = 2, dominance = [[1, 75]], \
+levels = ["owner"]
 true_count | count = "jobs"; by = ["sex"]; where = { place = "A" } | method = "suppression", minimum_count = 3, \
 p = 10, cost = "value", levels = ["owner"]
 """

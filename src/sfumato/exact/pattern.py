@@ -18,6 +18,8 @@ _SMALL = 1_500
 """Cells of a system in which every single cell is tried to be done without."""
 _SHARES = (0.3, 0.1)
 """Of all cells that were opened, how many of the dearest are tried to be done without, at once."""
+_DEAREST = 2
+"""Turns that are about the dearest ones."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,12 +163,18 @@ def _cheaper(one: Search, other: Search) -> Search:
 
 
 def _without_dear(search: Search, share: float, turn: int, stop: Callable[[], bool]) -> Search:
-    """The same with some of the dearest cells shown again, and what they protected protected anew."""
+    """The same with some of the dearest cells shown again, and what they protected protected anew.
+
+    Later turns show other cells again, as many, by chance.
+    """
     trial = search.clone()
     trial.turn += 101 * turn
     opened = trial.opened()
-    dear = opened[np.argsort(-trial.cost[opened], kind="stable")]
-    trial.drop(np.sort(dear[turn % 2 : max(int(share * len(dear)), 1)]))
+    if turn < _DEAREST:
+        order = np.argsort(-trial.cost[opened], kind="stable")
+    else:
+        order = np.random.default_rng(turn).permutation(len(opened))
+    trial.drop(np.sort(opened[order][turn % 2 : max(int(share * len(opened)), 1)]))
     _protect(trial, stop, lambda _words, _share: None)
     trial.shed()
     return trial
@@ -178,7 +186,7 @@ def _begun_anew(search: Search, turn: int, stop: Callable[[], bool]) -> Search:
     trial.jitter = turn
     trial.drop(trial.opened())
     trial.cover(stop)
-    trial.open_more(LAST_REWARD, both=True, single=True)
+    trial.open_more(LAST_REWARD, both=False, single=True)
     _protect(trial, stop, lambda _words, _share: None)
     trial.shed()
     return trial

@@ -27,6 +27,8 @@ _TOGETHER_CELLS = 1_000_000
 """Entries of pieces that are looked at together."""
 REWARD, LAST_REWARD = 1e3, 1e7
 """What a unit of protection is worth in cells of typical cost, and where everything has to be tried."""
+_APART = 0.3
+"""How far costs are off at most, in logarithms, where a pattern is begun anew."""
 _STEPS = (30.0, 6.5, 1.4, 0.3)
 """How much a cell that hardly moves still costs less than one that does not, in typical needs; ever less."""
 
@@ -260,7 +262,7 @@ class Search:
         if not self.jitter:
             return np.ones(len(cells))
         mixed = (cells.astype(np.uint64) + np.uint64(977 * self.jitter)) * np.uint64(0x9E3779B97F4A7C15)
-        found: Floats = np.exp((mixed >> np.uint64(40)).astype(np.float64) / 2**23 - 1.0)
+        found: Floats = np.exp(_APART * ((mixed >> np.uint64(40)).astype(np.float64) / 2**23 - 1.0))
         return found
 
     def open_anything(self) -> int:
