@@ -89,10 +89,10 @@ class Suppression(SensitivityRules):
     def proved(self) -> str:
         """What was proved, for the statement."""
         return (
-            "For every sensitive cell it was proved, by linear programs over all cells and sums of all tables of the "
-            "release and of earlier ones that it names, that what is published leaves an interval around the true "
-            "value at least as wide as the rules ask for: to readers outside, and to each contributor who is alone in "
-            f"a cell, or holds all of it, and so knows that cell. {self.reach}"
+            "For every sensitive cell that is withheld it was proved, by linear programs over all cells and sums of "
+            "all tables of the release and of earlier ones that it names, that what is published leaves an interval "
+            "around the true value at least as wide as the rules ask for: to readers outside, and to each contributor "
+            f"who is alone in a cell, or holds all of it, and so knows that cell. {self.reach}"
         )
 
     @property
