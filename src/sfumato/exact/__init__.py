@@ -11,5 +11,6 @@ attacks    what readers of several kinds find, for the confidential report
 intervals  what readers can work out from bounds of every cell, and the proof that it is little enough
 rounding   multiples of a base instead of numbers, with all sums; by programs, or by rounding_search where these fail
 coarsening cuts through the trees at which nothing is sensitive
+refinement what readers of several coarsened tables and releases work out of cells that none shows
 ranges     classes instead of numbers
 """

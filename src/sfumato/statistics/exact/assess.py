@@ -19,6 +19,7 @@ from sfumato.exact.proof import Proof, prove
 from sfumato.exact.rules import Protection
 from sfumato.exact.system import System
 from sfumato.measures.attacks import AttackResult, JointFindings
+from sfumato.statistics.exact.assess_merged import merged_findings
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
 from sfumato.statistics.exact.decide import link, reasons_of, shares_in, with_differences_of
 from sfumato.statistics.exact.linked import Linked
@@ -117,7 +118,9 @@ def _possible(protection: Protection, linked: Linked, batch: Published) -> Prote
 
 
 def findings(batch: Published, earlier: Published, change: float) -> JointFindings | None:
-    """Everything about tables of true numbers together; None where no cell can be sensitive, or codes are merged."""
+    """Everything about tables of true numbers together; None where no cell can be sensitive."""
+    if any(one.question.merged for one, _, _ in batch.values()):
+        return merged_findings(batch, earlier, change)
     if not _have_rules(batch):
         return None
     seen = Seen.of(batch)
@@ -132,7 +135,7 @@ def findings(batch: Published, earlier: Published, change: float) -> JointFindin
 
 
 def _have_rules(batch: Published) -> bool:
-    """Whether there is anything to find: cells may be sensitive, and codes are not merged until none is."""
+    """Whether there is anything to find in single tables: cells may be sensitive, and codes are not merged."""
     tables = [one for one, _, _ in batch.values()]
     return any(one.method.has_rules for one in tables) and not any(one.question.merged for one in tables)
 

@@ -253,9 +253,8 @@ class ExactTable(PublishedTable):
     def aligned(self, counted: Any, answer: Cells) -> tuple[Cells, Cells]:
         """The true cells without what only attacks on permanent factors look at, and the answer."""
         if self.question.merged:  # true values, of the groups that were found
-            return Cells(
-                dimensions=answer.dimensions, positions=answer.positions, columns={"count": answer["value"]}
-            ), answer
+            columns = {"count": answer["value"]}
+            return replace(counted, dimensions=answer.dimensions, positions=answer.positions, columns=columns), answer
         columns = {name: column for name, column in counted.columns.items() if name != "establishments"}
         return replace(counted, columns=columns), answer
 
