@@ -59,7 +59,9 @@ def with_earlier(plan: Plan, before: Sequence[Before], identity: Identity) -> Pl
         for table in tables:
             named = table.section.model_copy(update={"name": f"{table.name} of {other.release.about.title}"})
             earlier = replace(table, section=named)
-            found.append(Earlier(table=earlier, measured=answers[table.name], shown=shown[table.name]))
+            found.append(
+                Earlier(table=earlier, release=str(one.file), measured=answers[table.name], shown=shown[table.name])
+            )
     if plan.release.about.reconcile:
         _refuse_disagreeing(plan, found)
     return replace(plan, earlier=tuple(found))

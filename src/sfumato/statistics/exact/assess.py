@@ -4,7 +4,7 @@ Whatever the method, a table tells an interval of every cell: the value itself, 
 around it, or nothing. All tables together, with what they tell by subtraction, are one system with these bounds.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
@@ -117,10 +117,12 @@ def _possible(protection: Protection, linked: Linked, batch: Published) -> Prote
     return replace(protection, down=down)
 
 
-def findings(batch: Published, earlier: Published, change: float) -> JointFindings | None:
+def findings(
+    batch: Published, earlier: Published, change: float, releases: Sequence[Collection[str]] = ()
+) -> JointFindings | None:
     """Everything about tables of true numbers together; None where no cell can be sensitive."""
     if any(one.question.merged for one, _, _ in batch.values()):
-        return merged_findings(batch, earlier, change)
+        return merged_findings(batch, earlier, change, releases)
     if not _have_rules(batch):
         return None
     seen = Seen.of(batch)

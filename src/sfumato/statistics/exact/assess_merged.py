@@ -4,7 +4,7 @@ What tables show is read off their answers, cell by cell: those of a release tha
 may have other groups, and the system of all has the cells of their common refinement.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -62,7 +62,7 @@ class SeenGroups:
         """What all tables together tell of sensitive cells."""
         return self.found.told()
 
-    def told_apart_only(self, parts: Sequence[Sequence[str]]) -> Flags:
+    def told_apart_only(self, parts: Sequence[Collection[str]]) -> Flags:
         """Which sensitive cells all tables together tell, and those of no part by themselves."""
         told = self.told.too_narrow.copy()
         if len(parts) > 1 and bool(told.any()):
@@ -79,22 +79,11 @@ class SeenGroups:
             found.setdefault(_filter(self, name), []).append(name)
         return list(found.values())
 
-    def by_groups(self) -> list[list[str]]:
-        """The tables with the same groups of codes."""
-        found: list[tuple[dict[str, bytes], list[str]]] = []
-        for name, (_, _, answer) in self.batch.items():
-            own = {tree: self.of.trees[tree].finest(some).tobytes() for tree, some in _nodes(self.of, answer).items()}
-            same = (one for one in found if all(one[0].get(tree, cut) == cut for tree, cut in own.items()))
-            groups, names = next(same, ({}, []))
-            if not names:
-                found.append((groups, names))
-            groups.update(own)
-            names.append(name)
-        return [names for _, names in found]
 
-
-def merged_findings(batch: Known, earlier: Known, change: float) -> JointFindings:
-    """Everything about coarsened tables together, and those of another period."""
+def merged_findings(
+    batch: Known, earlier: Known, change: float, releases: Sequence[Collection[str]] = ()
+) -> JointFindings:
+    """Everything about coarsened tables together, of one or several releases, and those of another period."""
     tried: dict[str, list[AttackResult]] = {}
     reasons: list[tuple[str, str, str]] = []
     for measure in dict.fromkeys(one.question.measure for one, _, _ in batch.values()):
@@ -102,7 +91,7 @@ def merged_findings(batch: Known, earlier: Known, change: float) -> JointFinding
         reasons += _reasons(seen)
         before = _of_measure(earlier, measure)
         periods = between_periods(seen, SeenGroups.of_tables(before), change) if before else None
-        for one in (*attacks(seen), *([] if periods is None else [periods])):
+        for one in (*attacks(seen, releases), *([] if periods is None else [periods])):
             tried.setdefault(one.attack, []).append(one)
     return JointFindings(
         heading="All true numbers together",
@@ -113,8 +102,8 @@ def merged_findings(batch: Known, earlier: Known, change: float) -> JointFinding
     )
 
 
-def attacks(seen: SeenGroups) -> tuple[AttackResult, ...]:
-    """The attacks of readers of all tables, by subtracting filtered ones, and those of other groups."""
+def attacks(seen: SeenGroups, releases: Sequence[Collection[str]] = ()) -> tuple[AttackResult, ...]:
+    """The attacks of readers of all tables, by subtracting filtered ones, and by subtracting whole releases."""
     told = seen.told
     exact = told.too_narrow & (told.high - told.low < 1e-6)
     found = [
@@ -123,8 +112,9 @@ def attacks(seen: SeenGroups) -> tuple[AttackResult, ...]:
     ]
     if any(one.question.where for one, _, _ in seen.batch.values()):
         found.append(_result(f"differencing between filters {_FORBIDDEN}", seen.told_apart_only(seen.by_filter())))
-    words = f"differencing between coarsened releases, or tables of other groups {_FORBIDDEN}"
-    return (*found, _result(words, seen.told_apart_only(seen.by_groups())))
+    if len(releases) > 1:
+        found.append(_result(f"differencing between coarsened releases {_FORBIDDEN}", seen.told_apart_only(releases)))
+    return tuple(found)
 
 
 def between_periods(now: SeenGroups, then: SeenGroups, change: float) -> AttackResult | None:

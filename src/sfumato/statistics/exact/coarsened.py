@@ -38,12 +38,6 @@ def coarsened(
             {n: one for n, one in every.items() if one[0].question.measure == measure},
             part_of(busy, "merging", at, len(measures)),
         )
-    _refuse_other_groups(answers, known)
-    return Decision(answers={name: answers[name] for name in batch})
-
-
-def _refuse_other_groups(answers: Mapping[str, Cells], known: Known) -> None:
-    """Refuse tables beside which those that were published before would have other groups."""
     other = [name for name, (one, _, answer) in known.items() if not answers[name].laid_out(one.by).equals(answer)]
     if other:
         raise MethodError(
@@ -52,6 +46,7 @@ def _refuse_other_groups(answers: Mapping[str, Cells], known: Known) -> None:
             found=f"other groups in {', '.join(other)}, so that new tables pass the rules",
             do="leave out new tables that need coarser groups, or publish them by other attributes",
         )
+    return Decision(answers={name: answers[name] for name in batch})
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ What is withheld, rounded or merged is decided for all of them together, in `sfu
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -264,11 +264,12 @@ class ExactTable(PublishedTable):
         batch: Mapping[str, tuple[Self, Cells, Cells]],
         earlier: Mapping[str, tuple[Self, Cells, Cells]],
         change: float,
+        releases: Sequence[Collection[str]] = (),
     ) -> JointFindings | None:
         """Why cells are sensitive, and what readers of several kinds work out of all tables together."""
         from sfumato.statistics.exact.assess import findings
 
-        return findings(batch, earlier, change)
+        return findings(batch, earlier, change, releases)
 
     def told(self, counted: Any, answer: Cells) -> tuple[Floats, Floats]:
         """What its answer tells of every cell, as the least and the greatest it can be, in parts."""
