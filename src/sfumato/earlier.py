@@ -1,6 +1,6 @@
 """Tables of earlier releases about the same data, as they were published: they stay, and new ones fit to them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from sfumato.identity import Identity
 from sfumato.plan import Plan, make_plan
 from sfumato.release import Release, load
 from sfumato.statistics.published import PublishedTable
+from sfumato.statistics.registry import is_merging
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,9 @@ def with_earlier(plan: Plan, before: Sequence[Before], identity: Identity) -> Pl
         for table in tables:
             named = table.section.model_copy(update={"name": f"{table.name} of {other.release.about.title}"})
             earlier = replace(table, section=named)
-            found.append(Earlier(table=earlier, measured=answers[table.name], shown=shown[table.name]))
+            found.append(
+                Earlier(table=earlier, release=str(one.file), measured=answers[table.name], shown=shown[table.name])
+            )
     if plan.release.about.reconcile:
         _refuse_disagreeing(plan, found)
     return replace(plan, earlier=tuple(found))
@@ -88,8 +91,11 @@ def _refuse_unlike(file: Path, release: Release, other: Release) -> None:
             file, found="one about other jobs of the panel", do="name releases with the same population of its jobs"
         )
     used = {name for table in other.tables for name in (*table.by, *table.where)}
-    for name in sorted(used & {*other.data.attributes}):
-        if name not in release.data.attributes or _described(release, name) != _described(other, name):
+    merged = {name for table in other.tables if is_merging(table.protect.method) for name in table.by}
+    levels = {*_levels(release, merged), *_levels(other, merged)}  # groups are made of all of them
+    for name in sorted((used & {*other.data.attributes}) | levels):
+        known = all(name in one.data.attributes for one in (release, other))
+        if not known or _described(release, name) != _described(other, name):
             raise _refused(
                 file,
                 found=f"'{name}', which is described otherwise here or not at all",
@@ -102,11 +108,18 @@ def _counted(release: Release) -> str:
     return release.frame.jobs.population
 
 
+def _levels(release: Release, names: Collection[str]) -> list[str]:
+    """The described levels of some attributes."""
+    described = release.data.attributes.items()
+    return [name for name, one in described if one.level_of is not None and one.level_of[0] in names]
+
+
 def _described(release: Release, name: str) -> tuple[object, ...]:
     """What decides the codes of an attribute."""
     attribute, codes = release.data.attributes[name], release.data.declared_codes(name)
     listed = None if codes is None else codes.codes
-    return attribute.column or name, attribute.derivation(), listed, release.data.is_public(name)
+    lies = None if attribute.level_of is None else sorted(release.data.counted_in(name))
+    return attribute.column or name, attribute.derivation(), listed, lies, release.data.is_public(name)
 
 
 def _refuse_disagreeing(plan: Plan, earlier: Sequence[Earlier]) -> None:

@@ -130,6 +130,12 @@ class Plan:
         return {one.table.name: (one.table, one.measured) for one in self.earlier if one.table.decided_by() is not None}
 
     @property
+    def released_before(self) -> tuple[frozenset[str], ...]:
+        """The names of the tables of every earlier release."""
+        files = dict.fromkeys(one.release for one in self.earlier)
+        return tuple(frozenset(one.table.name for one in self.earlier if one.release == file) for file in files)
+
+    @property
     def tables(self) -> tuple[PublishedTable, ...]:
         """The statistics that are tables of cells."""
         return cast(tuple[PublishedTable, ...], self.published_as("tables"))

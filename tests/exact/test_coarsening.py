@@ -18,9 +18,9 @@ from sfumato.exact.coarsening import (
     coarsen,
     each_cell,
     failing,
-    told_together,
 )
 from sfumato.exact.ranges import Classes, publish_ranges
+from sfumato.exact.refinement import told_together
 from sfumato.exact.rules import Rules
 from sfumato.exact.trees import ROOT, Tree
 from tests.exact.rounded_tables import flat, in_pairs, with_totals

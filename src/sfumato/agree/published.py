@@ -100,6 +100,8 @@ class Earlier:
     """A table of an earlier release about the same data: it stays as it was published."""
 
     table: Any
+    release: str
+    """The file of the release, as the new one names it."""
     measured: Cells
     """Its protected values, of which the noise is known."""
     shown: Cells

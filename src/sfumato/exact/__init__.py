@@ -12,5 +12,6 @@ intervals  what readers can work out from bounds of every cell, and the proof th
 rounding   multiples of a base instead of numbers, with all sums; by programs, or by rounding_search where these fail
 shares     what contributors know of sums before anything is published
 coarsening cuts through the trees at which nothing is sensitive
+refinement what readers of several coarsened tables and releases work out of cells that none shows
 ranges     classes instead of numbers
 """

@@ -12,16 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.errors import MethodError
-from sfumato.exact.intervals import Intervals, prove_intervals
-from sfumato.exact.rules import Contributions, Protection
-from sfumato.exact.system import System
+from sfumato.exact.rules import Contributions
 from sfumato.exact.trees import ROOT, Tree
 
 _WHERE = "coarsening"
@@ -196,97 +192,8 @@ def failing(programme: Programme, cuts: Sequence[Integers]) -> Mapping[str, int]
     found = {}
     for name, by in programme.tables.items():
         own = programme.of_table[name]
-        found[name] = int((~programme.passes(own.contributors(*_cells(own, cuts, by)))).sum())
+        found[name] = int((~programme.passes(own.contributors(*cells_at(own, cuts, by)))).sum())
     return found
-
-
-class Protects(Protocol):
-    """Rules, or several of them."""
-
-    def protection(self, of: Contributions) -> Protection:
-        """Which cells are sensitive, and how far each bound has to be from the value."""
-        ...
-
-
-def told_together(programme: Programme, releases: Sequence[Cuts], rules: Protects) -> tuple[Intervals, Integers]:
-    """What readers of several releases of the same records with other cuts can work out of cells that none shows.
-
-    Where cuts differ, their common refinement has cells that no release shows, and so have tables about some of the
-    records, beside others: those of the records that only one is about. Of those that are sensitive, the interval from
-    everything together must be as wide as the rules ask. Readers are taken to know which cells are empty, and that no
-    value is negative. With the intervals come the numbers of the tables that the cells are of.
-    """
-    trees = programme.trees
-    finest = [
-        tree.finest(np.unique(np.concatenate([one.nodes[at] for one in releases]))) for at, tree in enumerate(trees)
-    ]
-    base, number = _beside(_cells(programme, finest, [tree.name for tree in trees])[0], programme.pattern)
-    values = [programme.contributors(base, number).value]
-    blocks: list[tuple[Integers, Integers, Floats]] = []
-    shown, offset = [np.zeros(number, dtype=bool)], number
-    cells, table_of, lower, upper = [], [], [], []
-    every = np.ones(len(programme.value), dtype=bool)
-    for which, (name, by) in enumerate(programme.tables.items()):
-        fine, count = _beside(_cells(programme, finest, by)[0], programme.pattern)
-        about = programme.only.get(name, every)
-        known = programme.contributors(fine, count)
-        needed = rules.protection(known)
-        first = offset
-        offset = _add_sums(blocks, base, fine, begin=0, offset=offset)
-        values.append(known.value)
-        shown.append(np.zeros(count, dtype=bool))
-        some = np.flatnonzero(needed.sensitive)
-        cells.append(first + some)
-        table_of.append(np.full(len(some), which))
-        lower.append(needed.down[some])
-        upper.append(needed.up[some])
-        for one in releases:
-            own = programme.of_table[name]
-            coarse, many = _cells(own, one.nodes, by)
-            values.append(own.contributors(coarse, many).value)
-            shown.append(np.ones(many, dtype=bool))
-            offset = _add_sums(blocks, fine[about], coarse, begin=first, offset=offset)
-    value, published = np.concatenate(values), np.concatenate(shown)
-    if bool(np.any(value < 0)):
-        raise MethodError(
-            _WHERE, expected="values of at least zero", found="a negative one", do="compare releases of counts instead"
-        )
-    rows = np.concatenate([block[0] for block in blocks])
-    columns = np.concatenate([block[1] for block in blocks])
-    signs = np.concatenate([block[2] for block in blocks])
-    system = System(
-        value=value,
-        equations=sparse.csr_matrix((signs, (rows - number, columns)), shape=(offset - number, offset)),
-        lower=np.where(published, value, 0.0),
-        upper=np.where(published, value, np.inf),
-        places={},
-        hidden=~published,
-    )
-    where = np.concatenate(cells)
-    down = np.minimum(np.concatenate(lower), value[where])
-    return prove_intervals(system, where, down, np.concatenate(upper)), np.concatenate(table_of)
-
-
-def _beside(cell: Integers, pattern: Integers) -> tuple[Integers, int]:
-    """Cells of records told apart by a pattern as well, and how many there are."""
-    both = np.unique(cell * (int(pattern.max(initial=0)) + 1) + pattern, return_inverse=True)[1]
-    return both, int(both.max(initial=-1)) + 1
-
-
-def _add_sums(
-    blocks: list[tuple[Integers, Integers, Floats]], fine: Integers, coarse: Integers, *, begin: int, offset: int
-) -> int:
-    """Equations of coarser cells as sums of finer ones, by the cells of all records; the next free place."""
-    pairs = np.unique(np.stack([coarse, fine]), axis=1)
-    sums = np.arange(int(coarse.max(initial=-1)) + 1)
-    blocks.append(
-        (
-            offset + np.concatenate([pairs[0], sums]),
-            np.concatenate([begin + pairs[1], offset + sums]),
-            np.concatenate([np.ones(pairs.shape[1]), -np.ones(len(sums))]),
-        )
-    )
-    return offset + len(sums)
 
 
 def _better(one: Cuts | None, other: Cuts | None) -> Cuts | None:
@@ -395,7 +302,7 @@ def _by_node(programme: Programme, cuts: Sequence[Integers], at: int) -> tuple[F
         if name not in by:
             continue
         own = programme.of_table[table]
-        others, number = _cells(own, cuts, tuple(one for one in by if one != name))
+        others, number = cells_at(own, cuts, tuple(one for one in by if one != name))
         for row in own.above[at]:
             mine = row >= 0
             some = _of_records(own, mine)
@@ -432,14 +339,14 @@ def _without(programme: Programme, cuts: Sequence[Integers], at: int) -> float:
         if programme.trees[at].name in by:
             continue
         own = programme.of_table[table]
-        known = own.contributors(*_cells(own, cuts, by))
+        known = own.contributors(*cells_at(own, cuts, by))
         if not programme.passes(known).all():
             return -np.inf
         total += programme.weights.get(table, 1.0) * float(programme.tells(known).sum())
     return total
 
 
-def _cells(programme: Programme, cuts: Sequence[Integers], by: Sequence[str]) -> tuple[Integers, int]:
+def cells_at(programme: Programme, cuts: Sequence[Integers], by: Sequence[str]) -> tuple[Integers, int]:
     """The cell of every record in a table at given cuts, and how many cells there are."""
     cell = np.zeros(len(programme.value), dtype=np.int64)
     for tree, nodes, cut in zip(programme.trees, programme.nodes, cuts, strict=True):

@@ -38,11 +38,7 @@ def prove_intervals(known: System, cells: Integers, lower: Floats, upper: Floats
 
     `known` has the bounds that readers know of every cell, after everything was published.
     """
-    down, up = np.zeros(len(known)), np.zeros(len(known))
-    down[cells], up[cells] = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
-    sensitive = down + up > 0
-    none = np.zeros(len(known), dtype=np.int64)
-    needs = Protection(sensitive=sensitive, reasons=none, down=down, up=up, owner=none - 1)
+    needs = asked_for(len(known), cells, lower, upper)
     proof = prove(known, ~known.fixed, needs, readers=False)
     return Intervals(
         cells=cells,
@@ -51,3 +47,11 @@ def prove_intervals(known: System, cells: Integers, lower: Floats, upper: Floats
         exact=proof.exact[cells],
         too_narrow=proof.unprotected[cells],
     )
+
+
+def asked_for(number: int, cells: Integers, lower: Floats, upper: Floats) -> Protection:
+    """The same that is asked for of some cells of a system, over all of them."""
+    down, up = np.zeros(number), np.zeros(number)
+    down[cells], up[cells] = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+    none = np.zeros(number, dtype=np.int64)
+    return Protection(sensitive=down + up > 0, reasons=none, down=down, up=up, owner=none - 1)

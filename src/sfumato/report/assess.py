@@ -227,7 +227,9 @@ def assess_answers(
     together = []
     for kind, batch in by_kind({name: planned[name] for name in cells}).items():
         earlier = {n: (one.planned, one.counted, one.answer) for n, one in before.items() if type(one.planned) is kind}
-        together.append(kind.together(_with_known(found, kind, batch), earlier, change))
+        known = _with_known(found, kind, batch)
+        releases = [some & known.keys() for some in (frozenset(batch), *plan.released_before)]
+        together.append(kind.together(known, earlier, change, releases))
     cubes = [
         _assess_cube(found, cube, true, sampling, cast(OpenRecords, ready.opened))
         for cube in plan.cubes

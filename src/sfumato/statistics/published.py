@@ -302,8 +302,8 @@ class PublishedTable(TableStatistic):
         return None
 
     @classmethod
-    def together(cls, batch: Any, earlier: Any, change: float) -> JointFindings | None:  # noqa: ARG003 (some kinds are)
-        """What all tables of a kind tell, and those of an earlier period since which little changed: confidential."""
+    def together(cls, batch: Any, earlier: Any, change: float, releases: Any = ()) -> JointFindings | None:  # noqa: ARG003
+        """What all tables of a kind tell, of some releases, and those of an earlier period: confidential."""
         return None
 
     def growth(self, counted: Cells, answer: Cells) -> tuple[Any, ...]:  # noqa: ARG002 (some kinds know)

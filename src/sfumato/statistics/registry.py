@@ -245,6 +245,11 @@ def is_exact(name: str) -> bool:
     return getattr(METHODS.get(name), "exact", False)
 
 
+def is_merging(name: str) -> bool:
+    """Whether a method merges codes into those of described levels."""
+    return getattr(METHODS.get(name), "merges", False)
+
+
 def takes_key(name: str, options: Mapping[str, Any]) -> bool:
     """Whether a method needs a key file: always, in one of its forms, or to choose the records of a unit."""
     form, forms = options.get("form"), getattr(METHODS.get(name), "keyed_forms", ())

@@ -86,3 +86,24 @@ def test_true_numbers_of_another_method_are_refused_beside_those_of_the_first(fo
         with pytest.raises(SfumatoError, match="the method that was used first"):
             run(load(written(folder, "later", [NUMBER], method, EARLIER)))
     assert charges(folder) == before
+
+
+@pytest.mark.parametrize("without", ["release", "later"])
+def test_codes_are_merged_into_the_same_levels_as_before(folder: Path, without: str) -> None:
+    earlier = written(folder, "release", [PLACES], "coarsening")
+    later = written(folder, "later", [NUMBER], "coarsening", EARLIER)
+    path = {"release": earlier, "later": later}[without]
+    path.write_text(path.read_text(encoding="utf-8").replace('"place@region" = {}\n', ""), encoding="utf-8")
+    run(load(earlier))
+    with pytest.raises(ReleaseError, match="described otherwise here or not at all"):
+        run(load(later))
+    assert [table for table, _ in charges(folder)] == ["places"]
+
+
+def test_levels_with_other_codes_are_refused_where_codes_are_merged(folder: Path) -> None:
+    run(load(written(folder, "release", [PLACES], "coarsening")))
+    later = written(folder, "later", [NUMBER], "coarsening", EARLIER)
+    text = later.read_text(encoding="utf-8").replace('N = ["A", "B"], S = ["C", "D"]', 'N = ["A", "C"], S = ["B", "D"]')
+    later.write_text(text, encoding="utf-8")
+    with pytest.raises(ReleaseError, match="described otherwise"):
+        run(load(later))

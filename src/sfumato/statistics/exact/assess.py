@@ -4,7 +4,7 @@ Whatever the method, a table tells an interval of every cell: the value itself, 
 around it, or nothing. All tables together, with what they tell by subtraction, are one system with these bounds.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
@@ -19,6 +19,7 @@ from sfumato.exact.proof import Proof, prove
 from sfumato.exact.rules import Protection
 from sfumato.exact.system import System
 from sfumato.measures.attacks import AttackResult, JointFindings
+from sfumato.statistics.exact.assess_merged import merged_findings
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
 from sfumato.statistics.exact.decide import link, reasons_of, shares_in, with_differences_of
 from sfumato.statistics.exact.linked import Linked
@@ -116,8 +117,12 @@ def _possible(protection: Protection, linked: Linked, batch: Published) -> Prote
     return replace(protection, down=down)
 
 
-def findings(batch: Published, earlier: Published, change: float) -> JointFindings | None:
-    """Everything about tables of true numbers together; None where no cell can be sensitive, or codes are merged."""
+def findings(
+    batch: Published, earlier: Published, change: float, releases: Sequence[Collection[str]] = ()
+) -> JointFindings | None:
+    """Everything about tables of true numbers together; None where no cell can be sensitive."""
+    if any(one.question.merged for one, _, _ in batch.values()):
+        return merged_findings(batch, earlier, change, releases)
     if not _have_rules(batch):
         return None
     seen = Seen.of(batch)
@@ -132,7 +137,7 @@ def findings(batch: Published, earlier: Published, change: float) -> JointFindin
 
 
 def _have_rules(batch: Published) -> bool:
-    """Whether there is anything to find: cells may be sensitive, and codes are not merged until none is."""
+    """Whether there is anything to find in single tables: cells may be sensitive, and codes are not merged."""
     tables = [one for one, _, _ in batch.values()]
     return any(one.method.has_rules for one in tables) and not any(one.question.merged for one in tables)
 

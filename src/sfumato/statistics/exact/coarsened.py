@@ -10,7 +10,8 @@ import numpy as np
 from sfumato.arrays import Flags, Integers
 from sfumato.cells import Cells, places
 from sfumato.errors import MethodError
-from sfumato.exact.coarsening import Cuts, Programme, by_value, coarsen, each_cell, told_together
+from sfumato.exact.coarsening import Cuts, Programme, by_value, coarsen, each_cell
+from sfumato.exact.refinement import told_together
 from sfumato.exact.rules import Contributions, Protection, Rules
 from sfumato.exact.trees import ROOT, Tree
 from sfumato.keys import Secret
@@ -49,13 +50,14 @@ def coarsened(
 
 
 @dataclass(frozen=True)
-class _Rules:
+class JointRules:
     """The rules of all tables, at once."""
 
     every: tuple[Rules, ...]
 
     @property
     def top(self) -> int:
+        """How many of the largest contributions any of them looks at together."""
         return max(rule.top for rule in self.every)
 
     def protection(self, of: Contributions) -> Protection:
@@ -63,56 +65,73 @@ class _Rules:
         return Protection.joined([rule.protection(of) for rule in dict.fromkeys(self.every)])
 
 
-def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]:
-    first, cells = next(iter(batch.values()))
-    joint = cells.joint
-    if joint is None:
-        raise ValueError("codes are merged over the finest cells of all tables")
-    (dimensions, parts), questions = joint, {name: one.question for name, (one, _) in batch.items()}
-    named = {one.name for question in questions.values() for one in question.by}
-    trees = {one.name: _tree(one.name, questions.values()) for one in dimensions if one.name in named}
-    codelists = {one.name: one.codes for one in dimensions}
-    codes = dict(zip([one.name for one in dimensions], places(parts.at, dimensions), strict=True))
-    nodes = {name: tree.nodes(name, codelists[name])[codes[name]] for name, tree in trees.items()}
-    rules = _Rules(
-        tuple(
-            rule
-            for one, _ in batch.values()
-            for rule in rules_of(one.method, count=one.question.measure is None, parts=parts.parts)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OfMeasure:
+    """The tables of one measure, and what units have in the finest cells of all of them."""
+
+    programme: Programme
+    rules: JointRules
+    trees: Mapping[str, Tree]
+    parts: Parts
+    about: Mapping[str, Flags]
+    """The records that each table is about."""
+
+    @classmethod
+    def of(cls, batch: Batch) -> "OfMeasure":
+        """Tables with their true cells, which have codes of all levels."""
+        first, cells = next(iter(batch.values()))
+        joint = cells.joint
+        if joint is None:
+            raise ValueError("codes are merged over the finest cells of all tables")
+        (dimensions, parts), questions = joint, {name: one.question for name, (one, _) in batch.items()}
+        named = {one.name for question in questions.values() for one in question.by}
+        trees = {one.name: _tree(one.name, questions.values()) for one in dimensions if one.name in named}
+        codelists = {one.name: one.codes for one in dimensions}
+        codes = dict(zip([one.name for one in dimensions], places(parts.at, dimensions), strict=True))
+        rules = JointRules(
+            tuple(
+                rule
+                for one, _ in batch.values()
+                for rule in rules_of(one.method, count=one.question.measure is None, parts=parts.parts)
+            )
         )
-    )
-    about = {name: _about(one, codes, codelists) for name, one in questions.items()}
-    published = {name: by for one, question in questions.items() for name, by in _tables(one, question).items()}
-    programme = Programme(
-        trees=tuple(trees.values()),
-        nodes=tuple(nodes.values()),
-        unit=parts.units[parts.ranks.index(max(parts.ranks))] if parts.ranks else parts.units[-1],
-        value=parts.value.astype(np.float64),
-        contribution=None if parts.contribution is None else parts.contribution.astype(np.float64),
-        tables={name: by for name, (_, by) in published.items()},
-        only={name: mine for name, (one, _) in published.items() if not (mine := about[one]).all()},
-        weights={name: float(name in questions) for name in published},
-        top=rules.top,
-        passes=lambda of: ~rules.protection(of).sensitive,
-        tells=by_value if first.method.cost == "value" else each_cell,
-    )
-    found = _proved(programme, rules, told)
+        about = {name: _about(one, codes, codelists) for name, one in questions.items()}
+        published = {name: by for one, question in questions.items() for name, by in _tables(one, question).items()}
+        programme = Programme(
+            trees=tuple(trees.values()),
+            nodes=tuple(tree.nodes(name, codelists[name])[codes[name]] for name, tree in trees.items()),
+            unit=parts.units[parts.ranks.index(max(parts.ranks))] if parts.ranks else parts.units[-1],
+            value=parts.value.astype(np.float64),
+            contribution=None if parts.contribution is None else parts.contribution.astype(np.float64),
+            tables={name: by for name, (_, by) in published.items()},
+            only={name: mine for name, (one, _) in published.items() if not (mine := about[one]).all()},
+            weights={name: float(name in questions) for name in published},
+            top=rules.top,
+            passes=lambda of: ~rules.protection(of).sensitive,
+            tells=by_value if first.method.cost == "value" else each_cell,
+        )
+        return cls(programme=programme, rules=rules, trees=trees, parts=parts, about=about)
+
+
+def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]:
+    of = OfMeasure.of(batch)
+    found = _proved(of.programme, of.rules, told)
     if found is None:
         raise MethodError(
             "coarsening",
             expected="groups of codes at which no cell is sensitive",
             found="none, not even all together",
             do="weaken the rules, or publish fewer attributes"
-            + (", or leave out filtered tables: what is beside them follows too" if programme.only else ""),
+            + (", or leave out filtered tables: what is beside them follows too" if of.programme.only else ""),
         )
     groups = {
-        name: _Groups(tree=tree, cut=_with_empty(tree, cut), nodes=nodes[name])
-        for (name, tree), cut in zip(trees.items(), found.nodes, strict=True)
+        name: _Groups(tree=tree, cut=_with_empty(tree, cut), nodes=nodes)
+        for (name, tree), cut, nodes in zip(of.trees.items(), found.nodes, of.programme.nodes, strict=True)
     }
-    return {name: _answer(one, groups, parts, about[name]) for name, one in questions.items()}
+    return {name: _answer(one.question, groups, of.parts, of.about[name]) for name, (one, _) in batch.items()}
 
 
-def _proved(programme: Programme, rules: _Rules, told: Callable[[float], None]) -> Cuts | None:
+def _proved(programme: Programme, rules: JointRules, told: Callable[[float], None]) -> Cuts | None:
     """The best cuts at which tables about some of the records tell nothing sensitive beside the others.
 
     What two of them tell by subtraction has to pass. Where more of them together tell what is sensitive, everything has

@@ -4,7 +4,7 @@ What is withheld, rounded or merged is decided for all of them together, in `sfu
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -253,9 +253,8 @@ class ExactTable(PublishedTable):
     def aligned(self, counted: Any, answer: Cells) -> tuple[Cells, Cells]:
         """The true cells without what only attacks on permanent factors look at, and the answer."""
         if self.question.merged:  # true values, of the groups that were found
-            return Cells(
-                dimensions=answer.dimensions, positions=answer.positions, columns={"count": answer["value"]}
-            ), answer
+            columns = {"count": answer["value"]}
+            return replace(counted, dimensions=answer.dimensions, positions=answer.positions, columns=columns), answer
         columns = {name: column for name, column in counted.columns.items() if name != "establishments"}
         return replace(counted, columns=columns), answer
 
@@ -265,11 +264,12 @@ class ExactTable(PublishedTable):
         batch: Mapping[str, tuple[Self, Cells, Cells]],
         earlier: Mapping[str, tuple[Self, Cells, Cells]],
         change: float,
+        releases: Sequence[Collection[str]] = (),
     ) -> JointFindings | None:
         """Why cells are sensitive, and what readers of several kinds work out of all tables together."""
         from sfumato.statistics.exact.assess import findings
 
-        return findings(batch, earlier, change)
+        return findings(batch, earlier, change, releases)
 
     def told(self, counted: Any, answer: Cells) -> tuple[Floats, Floats]:
         """What its answer tells of every cell, as the least and the greatest it can be, in parts."""

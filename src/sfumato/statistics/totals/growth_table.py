@@ -335,7 +335,7 @@ class Growth(Totals):
         return (AttackResult(attack=self.of_unit, targets=int(one.sum()), successes=successes, guessed=guessed),)
 
     @classmethod
-    def together(cls, batch: Any, earlier: Any, change: float) -> None:  # noqa: ARG003
+    def together(cls, batch: Any, earlier: Any, change: float, releases: Any = ()) -> None:  # noqa: ARG003
         """None: rates of two cells are not subtracted."""
         return
 

@@ -1,7 +1,7 @@
 """Totals, means and counts of records, perturbed by their largest contributors."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self, cast
@@ -232,6 +232,7 @@ class Totals(PublishedTable):
         batch: Mapping[str, tuple[Self, Cells, Cells]],
         earlier: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (keys move all periods alike)
         change: float,  # noqa: ARG003
+        releases: Sequence[Collection[str]] = (),  # noqa: ARG003
     ) -> JointFindings | None:
         """What readers find by subtracting cells of all totals of a measure from each other."""
         found: list[AttackResult] = []

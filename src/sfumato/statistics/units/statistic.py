@@ -3,7 +3,7 @@
 docs/methods/formal-records.md says who is protected, and proves it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -230,6 +230,7 @@ class UnitTotals(PublishedTable):
         batch: Mapping[str, tuple[Self, Cells, Cells]],
         earlier: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (a guarantee bounds each period)
         change: float,  # noqa: ARG003
+        releases: Sequence[Collection[str]] = (),  # noqa: ARG003
     ) -> JointFindings | None:
         """What readers find by subtracting tables of a measure that differ by some units."""
         found = attack_differences(
