@@ -13,7 +13,7 @@ from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
 from sfumato.serve.core.labels import contained, told_apart
-from sfumato.serve.core.selection import everything, select
+from sfumato.serve.core.selection import everything, of_dimension, read_groupings, select
 from tests.conftest import write
 
 RELEASE = """
@@ -61,6 +61,14 @@ def test_codes_with_the_same_label_are_told_apart_in_every_language(labelled: Ca
     (kind,) = labelled[table].dimensions
     assert kind.labels == ("Other (a)", ENDED, "Other (c) (c)", "Other (c)")
     assert kind.in_language("de").labels == ("Anderes (a)", "Klein", "Anderes (c)", "Other (c)")
+
+
+def test_groups_with_the_same_label_are_told_apart(labelled: Catalogue, tmp_path: Path) -> None:
+    file = tmp_path / "groups.toml"
+    groups = "".join(f'{code} = {{ label = "Small", codes = ["{code}"] }}\n' for code in "ab")
+    file.write_text(f'[[grouping]]\nname = "g"\ndimension = "kind"\nlabel = "Groups"\n[grouping.groups]\n{groups}')
+    (grouping,) = of_dimension(read_groupings(file), labelled["cube"].dimensions[0])
+    assert [label for label, _ in grouping.groups.values()] == ["Small (a)", "Small (b)"]
 
 
 def test_labels_that_differ_stay_as_they_are() -> None:
