@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from sfumato.description import Described
 from sfumato.errors import SfumatoError
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.labels import contained, told_apart
+from sfumato.serve.core.labels import told_apart
 from sfumato.serve.core.model import Grouping, Selection, ServedDimension, ServedTable, TableAnswer, grouped
 
 CodesByName = Mapping[str, Sequence[str]]
@@ -284,4 +284,4 @@ def of_dimension(sections: Sequence[GroupingSection], dimension: ServedDimension
 
 
 def _labels(groups: Mapping[str, Group]) -> tuple[str, ...]:
-    return told_apart(list(groups), [contained(group.label) for group in groups.values()])
+    return told_apart(list(groups), [group.label for group in groups.values()])
