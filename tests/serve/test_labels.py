@@ -69,7 +69,7 @@ def test_codes_with_the_same_label_are_told_apart_in_every_language(
     labelled: Catalogue, release: Path, table: str
 ) -> None:
     """Rows of a page, of a CSV file with texts and values of a PX file would be the same otherwise."""
-    (kind,) = (labelled[table] if table in labelled else ad_hoc(release)).dimensions
+    (kind,) = (ad_hoc(release) if table == "ad hoc" else labelled[table]).dimensions
     assert kind.labels == ("Other (a)", ENDED, "Other (c) (c)", "Other (c)")
     assert kind.in_language("de").labels == ("Anderes (a)", "Klein", "Anderes (c)", "Other (c)")
 
