@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from sfumato.live import open_charged
 from sfumato.live.charged import LIVE
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import load
+from sfumato.serve.live.advice import advise
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import PLACE, LiveServer, live_serving, of_jobs
 
@@ -141,11 +143,41 @@ def test_the_page_says_before_that_errors_beside_the_figures_will_be_upper_estim
     form = {"by": "place", "method": "smooth-pareto"}
     with asked.client() as client:
         uncertain, sure = (client.get("/live", params=form | {"epsilon": one}).text for one in ("0.125", "1"))
-    share = re.search(r"all jobs of a cell: ([\d,]+) % of large figures, which are marked \*\* therefore", uncertain)
+    share = re.search(
+        r"all jobs of a cell: ([\d,]+) % of a figure of 1,000 jobs, which is marked \*\* therefore", uncertain
+    )
     assert share
     assert float(share[1].replace(",", "")) >= 50
-    assert "Error beside large figures" in sure
+    assert "Error beside a figure of 1,000 jobs" in sure
     assert "all jobs of a cell" not in sure
+
+
+@pytest.mark.parametrize(
+    ("by", "method"),
+    [
+        (("place",), "smooth-pareto"),
+        (("place",), "sinh-box"),
+        (("place",), "node-laplace"),
+        (("place", "sex"), "smooth-pareto"),
+        (("place",), "sparse-laplace"),
+    ],
+)
+def test_what_the_page_says_will_stand_beside_a_figure_stands_there(
+    by: tuple[str, ...], method: str, economy: Economy, tmp_path: Path
+) -> None:
+    """It was the noise of the largest establishments: half of it by sex, 65 % instead of 5 and 100 % instead of 10."""
+    question: dict[str, Any] = {"by": by, "epsilon": Fraction(1), "method": method}
+    with open_charged(load(of_jobs(economy.folder, tmp_path / "economy")), epsilon=Fraction(2)) as live:
+        planned = live.plan(**question)
+        shown = advise(live, question, planned, [], epsilons=(1, 2), wish=None).chosen.shown
+        rows = live.answer(planned).select([*by, "value", "error"])
+    if method == "sparse-laplace":
+        assert shown is None, "the largest establishments of the data tell it"
+        return
+    # Of kinds of workers, as many of each: the mean of a place.
+    places = rows.group_by("place").aggregate([("value", "mean"), ("error", "mean")]).to_pylist()
+    size, error = max((place["value_mean"], place["error_mean"]) for place in places)
+    assert shown == pytest.approx(error / (1_000 if method == "node-laplace" else size), rel=0.02)
 
 
 def test_readers_write_numbers_as_they_do_and_read_what_was_not_understood(asked: LiveServer) -> None:

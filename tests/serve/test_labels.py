@@ -1,19 +1,23 @@
 """Labels as readers get them: one for each code, and totals that are called so."""
 
 import asyncio
+from fractions import Fraction
 from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
+from sfumato.live import open_charged
 from sfumato.release import load
 from sfumato.running import run
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
 from sfumato.serve.core.labels import contained, told_apart
-from sfumato.serve.core.selection import everything, select
+from sfumato.serve.core.model import ServedTable
+from sfumato.serve.core.selection import everything, of_dimension, read_groupings, select
+from sfumato.serve.live.answer_table import answer_table
 from tests.conftest import write
 
 RELEASE = """
@@ -47,20 +51,41 @@ KINDS = f'code,label,label_de\na,Other,Anderes\nb,{OVERRIDE},Klein\nc,Other,Ande
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("labelled")
     write(folder / "records.parquet", {"id": list(range(8)), "kind": list("aabbccdd")})
     (folder / "kind.csv").write_text(KINDS, encoding="utf-8")
     (folder / "release.toml").write_text(RELEASE, encoding="utf-8")
-    return open_catalogue([BundleSource(folder=run(load(folder / "release.toml")).bundle)])
+    return folder / "release.toml"
 
 
-@pytest.mark.parametrize("table", ["people", "cube"])
-def test_codes_with_the_same_label_are_told_apart_in_every_language(labelled: Catalogue, table: str) -> None:
+@pytest.fixture(scope="module")
+def labelled(release: Path) -> Catalogue:
+    return open_catalogue([BundleSource(folder=run(load(release)).bundle)])
+
+
+@pytest.mark.parametrize("table", ["people", "cube", "ad hoc"])
+def test_codes_with_the_same_label_are_told_apart_in_every_language(
+    labelled: Catalogue, release: Path, table: str
+) -> None:
     """Rows of a page, of a CSV file with texts and values of a PX file would be the same otherwise."""
-    (kind,) = labelled[table].dimensions
+    (kind,) = (ad_hoc(release) if table == "ad hoc" else labelled[table]).dimensions
     assert kind.labels == ("Other (a)", ENDED, "Other (c) (c)", "Other (c)")
     assert kind.in_language("de").labels == ("Anderes (a)", "Klein", "Anderes (c)", "Other (c)")
+
+
+def ad_hoc(release: Path) -> ServedTable:
+    with open_charged(load(release), epsilon=Fraction(1)) as live:
+        asked = live.plan(by=("kind",), epsilon=Fraction("0.5"), method="laplace")
+        return answer_table(live, asked, live.answer(asked))
+
+
+def test_groups_with_the_same_label_are_told_apart(labelled: Catalogue, tmp_path: Path) -> None:
+    file = tmp_path / "groups.toml"
+    groups = "".join(f'{code} = {{ label = "Small", codes = ["{code}"] }}\n' for code in "ab")
+    file.write_text(f'[[grouping]]\nname = "g"\ndimension = "kind"\nlabel = "Groups"\n[grouping.groups]\n{groups}')
+    (grouping,) = of_dimension(read_groupings(file), labelled["cube"].dimensions[0])
+    assert [label for label, _ in grouping.groups.values()] == ["Small (a)", "Small (b)"]
 
 
 def test_labels_that_differ_stay_as_they_are() -> None:

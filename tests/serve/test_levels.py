@@ -74,6 +74,13 @@ def catalogue(bundle: Path) -> Catalogue:
     return open_catalogue([BundleSource(folder=bundle)])
 
 
+def test_groups_of_a_level_with_the_same_label_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "release.toml").write_text(RELEASE.replace('N = "North", S = "South"', 'N = "Region", S = "Region"'))
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    (place,) = open_catalogue([BundleSource(folder=run(load(tmp_path / "release.toml")).bundle)])["small"].dimensions
+    assert [label for label, _ in place.groupings[0].groups.values()] == ["Region (N)", "Region (S)"]
+
+
 @pytest.fixture(scope="module")
 def client(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with asking(make_app(catalogue, Settings(state=tmp_path_factory.mktemp("state")))) as found:

@@ -72,6 +72,14 @@ def test_a_chart_of_one_indicator_is_called_by_its_name() -> None:
     assert drawn(*shown[:1], ("valueCodes[indicator]", "*"), of=made).title == "Value (jobs, or units of earnings)"
 
 
+def test_a_unit_is_left_out_only_where_the_label_has_it_as_a_word() -> None:
+    made = table(dimension("place", ("a", "b")))
+    for label, unit, title in (("Output", "t", "Output (t)"), ("Jobs per worker", "jobs", "Jobs per worker")):
+        metric = replace(made.metrics[0], label=label, unit=unit)
+        chart = drawn(("valueCodes[place]", "*"), of=replace(made, metrics=(metric, made.metrics[1])))
+        assert chart.title == title
+
+
 def test_a_ranking_begins_with_the_largest() -> None:
     chart = drawn(("chart", "ranking"), ("valueCodes[place]", "*"), ("valueCodes[year]", "2024"), ("stub", "place"))
     labels = [text for text in texts(chart) if ". P" in text]

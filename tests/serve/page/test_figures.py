@@ -49,10 +49,16 @@ def test_errors_that_are_whole_numbers_have_no_digits_after_the_point() -> None:
 
 def test_thousands_and_millions_are_said_in_the_heads() -> None:
     made = table(dimension("place", [f"P{at}" for at in range(5_000)]))
-    for scale, text in (("thousands", "5.0"), ("millions", "0.0")):
+    for scale, shown in (("thousands", ["5.0", "0.5"]), ("millions", ["0.005", "0.0005"])):
         sheet, _, _ = seen(made, **{"valueCodes[place]": "P4999", "scale": scale, "stub": "place"})
-        assert texts(sheet)[0][0] == text
+        assert texts(sheet) == [shown]
         assert [head.text for head in sheet.above[-1]] == [f"Jobs, {scale}", f"Standard error, {scale}"]
+
+
+def test_only_zero_looks_like_zero_in_millions() -> None:
+    made = table(dimension("place", [f"P{at}" for at in range(50)]), error=0)
+    sheet, _, _ = seen(made, **{"valueCodes[place]": "P0,P48", "scale": "millions", "stub": "place"})
+    assert texts(sheet) == [["0.000001", "0.0"], ["0.00005", "0.0"]]
 
 
 def test_too_uncertain_figures_can_be_left_out_with_their_errors_and_keep_their_mark() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.selection import places_of
+from sfumato.serve.core.selection import ALL, MOST_EXPRESSIONS, alone, places_of
 from sfumato.serve.page.question import (
     CHARTS,
     ERRORS,
@@ -20,14 +20,16 @@ from sfumato.serve.page.question import (
     ReaderQuestion,
     Variable,
     first_question,
+    spell_code,
     spell_codes,
 )
 from sfumato.serve.page.reading import read
+from sfumato.serve.page.snippets import snippets
 from sfumato.serve.pxweb.request import split
 from tests.serve.page.made import dimension, table
 
-CODES = ("a", "b,c", "[0,5)", "d e", "é&=", "100%", "*f", "?g", "b-c", "x,(y)", "(p),q", "(p)-q")
-"""A link to `b,c` must not mean `b-c` as well."""
+CODES = ("a", "b,c", "[0,5)", "d e", "é&=", "100%", "*f", "?g", "b-c", "x,(y)", "(p),q", "(p)-q", "*", "a,*f")
+"""A link to `b,c` must not mean `b-c` as well, one to `a` and `*f` not `a,*f`, and one to `*` not all codes."""
 TABLE = table(
     dimension("place", CODES),
     dimension("industry", [f"I{number:03}" for number in range(120)]),
@@ -41,7 +43,7 @@ def questions(draw: st.DrawFn) -> ReaderQuestion:
     for one in draw(st.permutations(TABLE.dimensions)):
         codes = draw(st.lists(st.sampled_from(one.codes), min_size=1, unique=True))
         place = draw(st.sampled_from(PLACES[:3] if one.name == "quarter" else PLACES))
-        variables.append(Variable(dimension=one, place=place, wanted=tuple(codes)))
+        variables.append(Variable(dimension=one, place=place, wanted=tuple(map(alone, codes))))
     display = Display(
         chart=draw(st.sampled_from(list(CHARTS))),
         percent=draw(st.sampled_from(list(PERCENTAGES))),
@@ -76,6 +78,26 @@ def test_expressions_stay_in_a_link() -> None:
     question = read(TABLE, [("valueCodes[quarter]", "top(1)"), ("valueCodes[place]", "*")])
     assert "top(1)" in question.query()
     assert question.selection().places == (tuple(range(len(CODES))), None, (1,))
+
+
+def test_as_many_codes_as_there_are_may_be_chosen_also_with_commas_in_them() -> None:
+    codes = [f"{number},5" for number in range(3 * MOST_EXPRESSIONS)]
+    made = table(dimension("size", codes))
+    question = read(made, [("valueCodes[size]", code) for code in codes[::2]])
+    assert read(made, parse_qsl(question.query())).selection().places == (tuple(range(0, len(codes), 2)),)
+
+
+def test_what_a_form_sends_and_programs_are_given_means_the_codes_that_are_ticked() -> None:
+    sent = [("valueCodes[place]", spell_code(code)) for code in ("*", "a,*f")]
+    question = read(TABLE, [*sent, ("valueCodes[quarter]", "2024-Q1")])
+    expected = tuple(TABLE.dimensions[0].places[code] for code in ("*", "a,*f"))
+    assert question.selection().places[0] == expected
+    assert '["range(*,*)", "a,*f"]' in snippets(question, question.selection(), "http://host.test")[1].text
+
+
+def test_without_the_total_a_code_that_is_written_as_all_codes_is_one_of_them() -> None:
+    made = table(dimension("kind", ("*", "a", "total"), total="total"))
+    assert read(made, [("valueCodes[kind]", ALL)]).selection().places == ((0, 1),)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from sfumato.geography.areas import Geography
 from sfumato.geography.project import Projected
 from sfumato.serve.core.bundle_statement import Statement, guarantee_in_words
 from sfumato.serve.core.figures import CubeFigures, CubeMetric, GroupingsOf, RememberingCube, StoredFigures
-from sfumato.serve.core.labels import contained, told_apart
+from sfumato.serve.core.labels import told_apart
 from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source, free_name
 from sfumato.serve.core.published_files import PublishedFile, files_of
 from sfumato.serve.core.roles import role_of
@@ -346,7 +346,7 @@ class OpenBundle:
     def labels(self, codelist: str) -> dict[str, str]:
         """The label of every code of a codelist, in order."""
         lines = io.StringIO(read_listed(self.folder, codelist).decode(), newline="")
-        return {row["code"]: contained(row["label"]) for row in csv.DictReader(lines)}
+        return {row["code"]: row["label"] for row in csv.DictReader(lines)}
 
     def translations(self, codelist: str, codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Labels of some codes in other languages, by the code of the language."""
@@ -354,7 +354,7 @@ class OpenBundle:
         rows = {row["code"]: row for row in csv.DictReader(lines)}
 
         def texts(name: str) -> list[str]:
-            return [contained(rows.get(code, {}).get(name) or "") for code in codes]
+            return [rows.get(code, {}).get(name) or "" for code in codes]
 
         named = [name for name in next(iter(rows.values()), {}) if name.startswith(_IN_LANGUAGE)]
         return {name.removeprefix(_IN_LANGUAGE): told_apart(codes, texts(name)) for name in named}

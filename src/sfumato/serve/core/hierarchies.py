@@ -17,6 +17,7 @@ from sfumato.bundle.sums import PublishedCells, adds_up
 from sfumato.serve.core.bundle import OpenBundle
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.figures import KEPT_BYTES, BoundedCache, StoredFigures
+from sfumato.serve.core.labels import told_apart
 from sfumato.serve.core.model import (
     VALUE,
     Column,
@@ -68,7 +69,9 @@ class Hierarchies:
         for code, above in self.levels.parents_along(dimension.name, path, dimension.codes).items():
             members.setdefault(above, []).append(code)
         labels = self.bundle.labels(self.levels.described[path[-1]]["codelist"])
-        return {code: (label, tuple(members[code])) for code, label in labels.items() if code in members}
+        codes = [code for code in labels if code in members]
+        own = told_apart(codes, [labels[code] for code in codes])
+        return {code: (label, tuple(members[code])) for code, label in zip(codes, own, strict=True)}
 
     def tables(
         self, tables: Sequence[ServedTable], alike: Sequence[Sequence[ServedTable]], described: Sequence[Any]

@@ -25,15 +25,16 @@ def contained(text: str) -> str:
 
 
 def told_apart(codes: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
-    """The labels of codes; those that several codes have are followed by the code.
+    """The labels of codes, each `contained`; those that several codes have are followed by the code.
 
     >>> told_apart(["1", "2", "3"], ["Other", "Trade", "Other"])
     ('Other (1)', 'Trade', 'Other (3)')
     """
-    many = Counter(labels)
-    taken = set(labels)
+    ended = [contained(label) for label in labels]
+    many = Counter(ended)
+    taken = set(ended)
     found = []
-    for code, label in zip(codes, labels, strict=True):
+    for code, label in zip(codes, ended, strict=True):
         own = label
         while label and many[label] > 1 and own in taken:
             own = f"{own} ({contained(code)})"

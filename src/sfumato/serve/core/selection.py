@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 from sfumato.description import Described
 from sfumato.errors import SfumatoError
 from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.labels import told_apart
 from sfumato.serve.core.model import Grouping, Selection, ServedDimension, ServedTable, TableAnswer, grouped
 
 CodesByName = Mapping[str, Sequence[str]]
@@ -118,13 +119,37 @@ def axis_of(table: ServedTable, name: str) -> int:
     return axis
 
 
+def alone(code: str) -> str:
+    """The expression for one code and no other; one that is written as all codes are is a range from it to itself.
+
+    >>> alone("*"), alone("A")
+    ('range(*,*)', 'A')
+    """
+    return range_to_itself(code) if code == ALL else code
+
+
+def range_to_itself(code: str) -> str:
+    """The range that has one code alone, whatever signs are in it."""
+    return f"range({code},{code})"
+
+
+def place_of(dimension: ServedDimension, expression: str) -> int | None:
+    """The place of the one code that an expression names; None where it stands for others."""
+    place = dimension.places.get(expression)
+    if place is None:
+        inside = expression.removeprefix("range(")[:-1]
+        code = inside[: len(inside) // 2]
+        place = dimension.places.get(code) if expression == range_to_itself(code) else None
+    return place
+
+
 def places_of(dimension: ServedDimension, expressions: Sequence[str]) -> tuple[int, ...]:
     """The places of the codes that are meant, ascending."""
     if ALL in expressions:  # before all else: a code that is written so must not make a part of what is called whole
         return tuple(range(len(dimension)))
-    known = dimension.places
-    found = {known[code] for code in expressions if code in known}
-    others = list(dict.fromkeys(expression for expression in expressions if expression not in known))
+    single = {expression: place_of(dimension, expression) for expression in expressions}
+    found = {place for place in single.values() if place is not None}
+    others = [expression for expression, place in single.items() if place is None]
     if len(others) > MOST_EXPRESSIONS:
         raise RefusedError(
             f"codes of '{dimension.name}'",
@@ -249,10 +274,14 @@ def of_dimension(sections: Sequence[GroupingSection], dimension: ServedDimension
             id=f"agg_{section.name}",
             label=section.label,
             groups={
-                code: (group.label, tuple(dimension.codes[place] for place in places_of(dimension, group.codes)))
-                for code, group in section.groups.items()
+                code: (label, tuple(dimension.codes[place] for place in places_of(dimension, group.codes)))
+                for (code, group), label in zip(section.groups.items(), _labels(section.groups), strict=True)
             },
         )
         for section in sections
         if section.dimension == dimension.name
     )
+
+
+def _labels(groups: Mapping[str, Group]) -> tuple[str, ...]:
+    return told_apart(list(groups), [group.label for group in groups.values()])

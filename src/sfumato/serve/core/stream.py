@@ -112,27 +112,43 @@ _READ = 64 * 1024
 _RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.IGNORECASE)
 
 
-def file_response(opened: OpenFile, asked: Headers, headers: Mapping[str, str]) -> Response:
-    """All of a file, or the one part that was asked for; it is read while the client reads, and closed then."""
+def file_response(opened: OpenFile, asked: Headers, headers: Mapping[str, str], *, body: bool = True) -> Response:
+    """All of a file, or the one part that was asked for; it is read while the client reads, and closed then.
+
+    HEAD, which wants no body, is told of all of it, as the standard has it, and nothing is read.
+    """
     length = opened.published.bytes
     own = {**headers, "Accept-Ranges": "bytes"}
-    part = _part(asked, length, own["ETag"])
+    part = _part(asked, length, own["ETag"]) if body else None
     if part is None:
-        return StreamedResponse(_read(opened, 0, length), {**own, "Content-Length": str(length)})
+        return FileResponse(opened, 0, length if body else 0, {**own, "Content-Length": str(length)})
     first, end = part
     if first >= end:
         words = f"Range: expected bytes of a file that has {length:,}. To do: correct it, or ask for all of the file."
         raise HTTPException(416, words, {"Content-Range": f"bytes */{length}"})
     own |= {"Content-Length": str(end - first), "Content-Range": f"bytes {first}-{end - 1}/{length}"}
-    return StreamedResponse(_read(opened, first, end), own, status_code=206)
+    return FileResponse(opened, first, end, own, status_code=206)
+
+
+class FileResponse(StreamedResponse):
+    """Some bytes of an open file, which is closed also where the client leaves before the first of them."""
+
+    def __init__(self, opened: OpenFile, first: int, end: int, headers: dict[str, str], status_code: int = 200) -> None:
+        super().__init__(_read(opened, first, end), headers, status_code)
+        self._file = opened.file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, and close the file whatever happens."""
+        with self._file:
+            await super().__call__(scope, receive, send)
 
 
 async def _read(opened: OpenFile, first: int, end: int) -> AsyncGenerator[bytes, None]:
-    with opened.file as file:
-        file.seek(first)
-        while first < end and (part := await to_thread.run_sync(file.read, min(_READ, end - first))):
-            first += len(part)
-            yield part
+    yield b""  # the headers of a body, also where nothing is read
+    opened.file.seek(first)
+    while first < end and (part := await to_thread.run_sync(opened.file.read, min(_READ, end - first))):
+        first += len(part)
+        yield part
 
 
 def _part(asked: Headers, length: int, tag: str) -> tuple[int, int] | None:

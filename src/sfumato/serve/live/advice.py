@@ -5,14 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import SfumatoError
 from sfumato.live import ChargedSession
-from sfumato.method import PlannedError
+from sfumato.method import Method, PlannedError
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.selection import everything
 from sfumato.serve.core.status import CAUTION, RELIABILITY, UNRELIABLE
@@ -39,12 +39,17 @@ class Expected:
     """How many jobs a cell of many establishments needs, for an error below the first mark; infinite if none is."""
     usable: int | None
     """How many cells of published tables have as many."""
-    shown: float
-    """The error that will stand beside large figures, as a share of them: there one establishment has all the jobs."""
+    shown: float | None
+    """The error that will stand beside a figure of the last of `SIZES`, as a share of it; None where data tell it.
+
+    It is as if one establishment had all jobs of a cell.
+    """
 
     @property
     def mark(self) -> str:
-        """The mark that large figures will have for it."""
+        """The mark that such a figure will have, where it is for an error larger than the one to be expected."""
+        if self.shown is None or self.shown <= self.errors[-1] / SIZES[-1]:
+            return ""
         return RELIABILITY[sum(100 * self.shown >= least for least in (CAUTION, UNRELIABLE))].symbol
 
 
@@ -98,13 +103,14 @@ def advise(
 
     def expected(epsilon: float) -> Expected | None:
         try:
-            planned = live.plan(**question | {"epsilon": Fraction(str(epsilon))}).method.planned_error()
+            method = live.plan(**question | {"epsilon": Fraction(str(epsilon))}).method
+            planned = method.planned_error()
         except SfumatoError:
             return None  # the method does not exist there
         usable_from = _usable_from(planned)
         usable = None if sizes is None else int((sizes >= usable_from).sum())
         errors = tuple(_error(planned, size) for size in SIZES)
-        shown = planned.share or 0.0
+        shown = _shown(method, planned)
         return Expected(epsilon=epsilon, errors=errors, usable_from=usable_from, usable=usable, shown=shown)
 
     choices = tuple(filter(None, map(expected, among)))
@@ -140,6 +146,18 @@ def _error(planned: PlannedError, size: float) -> float:
     """The mean absolute error of a cell of a size that has many establishments."""
     of = size / _SPREAD if "establishment" in planned.of else size
     return max(planned.floor, (planned.share or 0.0) * of if of > planned.floor_size else 0.0)
+
+
+def _shown(method: Method, planned: PlannedError) -> float | None:
+    """The published error of a figure of the last of `SIZES`, as a share of it; None where data tell it.
+
+    Where workers are told apart, as many of each kind are taken to be in a workplace cell.
+    """
+    kinds: int = getattr(method, "cells", 1)  # only methods whose errors are those of workplace cells say it
+    if kinds > 1:
+        return max(planned.floor / SIZES[-1], kinds * (planned.share or 0.0))
+    error = float(method.published_error(np.array([SIZES[-1]]))[0])
+    return error / SIZES[-1] if isfinite(error) else None
 
 
 def _usable_from(planned: PlannedError) -> float:

@@ -23,6 +23,7 @@ from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
 from sfumato.serve.core.bundle import OpenBundle, table_metrics
 from sfumato.serve.core.bundle_statement import Statement
+from sfumato.serve.core.labels import told_apart
 from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable
 from sfumato.serve.core.published_files import PublishedFile
 from sfumato.serve.core.roles import role_of
@@ -48,7 +49,7 @@ class OneTableBundle(OpenBundle):
         """Labels of some codes in other languages, from the data."""
         found = self.codelists[codelist.removeprefix("codelists/").removesuffix(".csv")]
         known = {name: dict(zip(found.codes, labels, strict=True)) for name, labels in found.translations}
-        return {name: tuple(labels.get(code, "") for code in codes) for name, labels in known.items()}
+        return {name: told_apart(codes, [labels.get(code, "") for code in codes]) for name, labels in known.items()}
 
     def files(self, _about: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
         """None: an answer is in no bundle."""

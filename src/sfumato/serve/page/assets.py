@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from sfumato import __version__
 from sfumato.serve.context import Rendered
 from sfumato.serve.core.access import Settings
+from sfumato.serve.page.question import spell_code
 
 _TYPES = {
     "css": "text/css; charset=utf-8",
@@ -64,7 +65,7 @@ def make_templates(assets: Assets, settings: Settings, *packages: str) -> Enviro
         auto_reload=False,
     )
     templates.globals |= {"asset": assets.path, "settings": settings, "version": __version__}
-    templates.filters |= {"prose": prose, "figure": figure, "sentence": sentence}
+    templates.filters |= {"prose": prose, "figure": figure, "sentence": sentence, "spelled": spell_code}
     return templates
 
 

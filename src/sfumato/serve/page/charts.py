@@ -1,5 +1,6 @@
 """Charts of a view: which one suits it, and what goes into it; matrices among them."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -171,6 +172,11 @@ class Chart:
     notes: tuple[str, ...] = ()
 
 
+def _has_word(label: str, unit: str) -> bool:
+    """Whether a label names the unit already: "Jobs per worker" the jobs, but "Output" no tons in t."""
+    return re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", label, re.IGNORECASE) is not None
+
+
 def chart_of(view: View, question: ReaderQuestion, name: str, *, linked: bool = True) -> Chart | None:
     """The chart that was asked for, or the one that suits the view; None where there is nothing to draw.
 
@@ -185,7 +191,7 @@ def chart_of(view: View, question: ReaderQuestion, name: str, *, linked: bool = 
     several = view.measured != metric.label  # figures of several kinds have no common unit
     unit = "%" if view.percent and metric.additive else "" if several and view.measured else metric.unit
     label = say.label(view.measured or metric.label)
-    title = label if not unit or unit.lower() in metric.label.lower() else f"{label} ({say(unit)})"
+    title = label if not unit or _has_word(metric.label, unit) else f"{label} ({say(unit)})"
     title = f"{title}: {say.within(say(view.way))}" if view.way else title
     if kind == "lines":
         return _lines(view, title, name, question) or _bars(view, title, name, say)

@@ -112,12 +112,19 @@ class FigureWriter:
             return ""
         divisor = SCALES[self.scale] if self.scaled(metric) else 1
         digits = self.decimals(metric)
+        # Digits after the point as far as the step has them, and as far as the figure was published with.
+        published = metric.decimals + len(str(divisor)) - 1 if divisor > 1 else digits
         if step:
             value = round(value / step) * step
-            # Digits after the point as far as the step has them, and as far as the figure was published with.
-            published = metric.decimals + len(str(divisor)) - 1 if divisor > 1 else digits
-            digits = min(max(-int(np.floor(np.log10(step / divisor) + 1e-9)), 0), published)
+            digits = min(_digits_to(step / divisor), published)
+        elif divisor > 1 and value:  # what is not zero does not look like it
+            digits = min(max(digits, _digits_to(abs(value) / divisor)), published)
         return self.say.figures(f"{value / divisor or 0.0:,.{digits}f}")
+
+
+def _digits_to(size: float) -> int:
+    """How many digits after the point there are up to the first one that a number of this size has."""
+    return max(-int(np.floor(np.log10(size) + 1e-9)), 0)
 
 
 def _whole(view: View) -> Iterator[str]:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
-from sfumato.serve.core.selection import ALL, select
+from sfumato.serve.core.selection import ALL, alone, place_of, range_to_itself, select
 from sfumato.serve.page.language import ENGLISH, Language
 from sfumato.serve.page.own_groups import OWN
 from sfumato.serve.pxweb.request import split
@@ -135,7 +135,7 @@ class ReaderQuestion:
         total = variable.dimension.total
         if total is None or self.display.totals or variable.wanted != (ALL,) or len(variable.dimension) == 1:
             return variable.wanted
-        return tuple(code for code in variable.dimension.codes if code != total)
+        return tuple(alone(code) for code in variable.dimension.codes if code != total)
 
     def grouped(self) -> tuple[Variable, ...]:
         """The variables that are shown by groups of their codes."""
@@ -204,14 +204,16 @@ class ReaderQuestion:
 
 def spell_codes(dimension: ServedDimension, wanted: Sequence[str]) -> str:
     """Codes in short: a star for all, ranges where many follow each other, expressions as they were written."""
-    places = [dimension.places.get(code) for code in wanted]
+    if ALL in wanted:
+        return ALL
+    places = [place_of(dimension, code) for code in wanted]
     known = sorted({place for place in places if place is not None})
     if None in places or not known:
-        return ",".join(_safe(code) for code in wanted)  # expressions, among them the one for all
+        return ",".join(map(spell_code, wanted))
     if len(known) == len(dimension) and (dimension.total is None or len(known) < 2):
         return ALL
     if len(known) <= _SHORT:
-        return ",".join(_safe(dimension.codes[place]) for place in known)
+        return ",".join(spell_code(dimension.codes[place]) for place in known)
     return ",".join(_runs(dimension, known))
 
 
@@ -225,13 +227,16 @@ def _runs(dimension: ServedDimension, places: Sequence[int]) -> Iterator[str]:
         if len(run) >= RUN and plain:
             yield f"range({run[0]},{run[-1]})"
         else:
-            yield from map(_safe, run)
+            yield from map(spell_code, run)
         begin = at
 
 
-def _safe(code: str) -> str:
-    """A code between commas: one that has a comma itself is a range from it to itself, or else matched by a pattern."""
-    spelled = (code, f"range({code},{code})")
+def spell_code(code: str) -> str:
+    """One code, as it may stand between commas: one that has a comma itself is a range from it to itself.
+
+    Where its brackets do not close, it is matched by a pattern instead.
+    """
+    spelled = (alone(code), range_to_itself(code))
     return next((text for text in spelled if split(text) == [text]), code.replace(",", "?"))
 
 
@@ -263,7 +268,7 @@ def first_question(table: ServedTable) -> ReaderQuestion:
     for dimension in dimensions:
         if dimension in (rows, columns):
             latest = dimension.role == "time" and len(dimension) > LATEST
-            wanted = dimension.codes[-LATEST:] if latest else (ALL,)
+            wanted = tuple(map(alone, dimension.codes[-LATEST:])) if latest else (ALL,)
             variables.append(
                 Variable(dimension=dimension, place="rows" if dimension is rows else "columns", wanted=wanted)
             )
@@ -271,7 +276,7 @@ def first_question(table: ServedTable) -> ReaderQuestion:
             variables.append(Variable(dimension=dimension, place="out"))
         else:
             one = dimension.codes[-1 if dimension.role == "time" else 0]
-            variables.append(Variable(dimension=dimension, place="filter", wanted=(one,)))
+            variables.append(Variable(dimension=dimension, place="filter", wanted=(alone(one),)))
     question = ReaderQuestion(
         table=table,
         variables=tuple(sorted(variables, key=lambda variable: PLACES.index(variable.place))),
@@ -286,7 +291,7 @@ def _with_figures(question: ReaderQuestion) -> ReaderQuestion:
     if time is None:
         return question
     for code in time.dimension.codes[: -RECENT - 1 : -1]:
-        of_period = replace(time, wanted=(code,))
+        of_period = replace(time, wanted=(alone(code),))
         asked = replace(question, variables=tuple(of_period if v is time else v for v in question.variables))
         figures = question.table.answer(asked.selection()).columns[0]
         if figures.missing is None or not figures.missing.all():

@@ -133,7 +133,9 @@ def _codes(dimension: ServedDimension, texts: Sequence[str], before: Sequence[st
     """
     found: list[str] = []
     for text in texts:
-        found += [text] if text in dimension.places else split(text)
+        parts = split(text)
+        whole = text in dimension.places and any(part not in dimension.places for part in parts)
+        found += [text] if whole else parts  # codes in a list are those, also where another code is written so
     names = dict(dimension.also)
     single = [dimension.codes[names[text]] if text in names else text for text in found if text != ALL]
     if ALL in found and not (single and ALL in before):

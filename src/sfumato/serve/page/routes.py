@@ -14,7 +14,7 @@ from sfumato.charts.svg import by_itself
 from sfumato.serve.context import CACHE, Rendered, ServerContext, unchanged, write_answer
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found, refusing
-from sfumato.serve.core.http import HEADERS
+from sfumato.serve.core.http import HEADERS, method_sent
 from sfumato.serve.core.model import grouped
 from sfumato.serve.core.published_files import file_named
 from sfumato.serve.core.selection import valueset
@@ -205,7 +205,7 @@ class Pages:
         opened = found.open()
         try:
             await self._in_turn(opened.check, request, ("file", id, name, opened.identity))
-            return file_response(opened, request.headers, headers)
+            return file_response(opened, request.headers, headers, body=method_sent(request.scope) != "HEAD")
         except BaseException:
             opened.file.close()
             raise

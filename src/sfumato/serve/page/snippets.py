@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sfumato.serve.core.model import Selection
+from sfumato.serve.core.selection import alone
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.page.question import ReaderQuestion
 from sfumato.serve.pxweb.v1 import DATABASE
@@ -81,7 +82,7 @@ def _wanted(question: ReaderQuestion, selection: Selection) -> list[tuple[str, S
     for dimension, places in axes:
         if places is not None:
             every = len(places) == len(dimension)
-            found.append((dimension.name, ["*"] if every else [dimension.codes[place] for place in places]))
+            found.append((dimension.name, ["*"] if every else [alone(dimension.codes[place]) for place in places]))
     return found
 
 

@@ -14,7 +14,7 @@ from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.compared import others_to_compare
 from sfumato.serve.core.errors import RefusedError, shortened
 from sfumato.serve.core.model import ServedDimension, ServedTable
-from sfumato.serve.core.selection import ALL, places_of, valueset
+from sfumato.serve.core.selection import ALL, alone, places_of, valueset
 from sfumato.serve.dcat.catalogue import schema_org
 from sfumato.serve.formats.json_stat import BASE
 from sfumato.serve.page.assets import HTML
@@ -150,7 +150,7 @@ def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str
         size=len(offered),
         every=every,
         count=len(wanted),
-        kept=spell_codes(dimension, [dimension.codes[place] for place in rest]) if rest else "",
+        kept=spell_codes(dimension, [alone(dimension.codes[place]) for place in rest]) if rest else "",
         kept_count=len(rest),
         long=long,
         find=find,
