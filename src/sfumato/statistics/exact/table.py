@@ -89,6 +89,7 @@ class ExactTable(PublishedTable):
             holdings=cls.holdings_of(table, data, method),
             top=method.top,
             codes={name: codes[name] for name in dict.fromkeys((*table.by, *table.where))},
+            of_workplaces=all(data.is_public(name) for name in table.where),
             contributors=method.has_rules,
         )
 
