@@ -136,7 +136,10 @@ def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Pr
     told = {name: (one.question.of_workplaces, one.question.measure, cells) for name, (one, cells) in every.items()}
     if beyond:  # these tell establishments only where both tables do
         told |= {name: (True, every[one.part][0].question.measure, one.cells) for name, one in more.items()}
-    found = replace(found, system=found.system.with_bounds(lower=_least_jobs(found, told)))
+    system = found.system.with_bounds(lower=_least_jobs(found, told))
+    if zeros_known:
+        system = system.with_bounds(lower=_least_units(found, told))
+    found = replace(found, system=system)
     return found, protection_over(found, needs)
 
 
@@ -169,6 +172,22 @@ def _least_jobs(found: Linked, tables: Mapping[str, tuple[bool, str | None, Cell
         some = everyone & (at >= 0)
         told = np.minimum(cells["establishments"] * cells["parts"], cells["exact"])
         least[at[some]] = np.maximum(least[at[some]], told[some])
+    return least
+
+
+def _least_units(found: Linked, tables: Mapping[str, tuple[bool, str | None, Cells]]) -> Floats:
+    """What readers know who take every weighted value that is no zero to be one at least, as it is without weights.
+
+    Where a value of a measure is less, by weights below 1, they know of all of them that they are above zero.
+    """
+    least = np.full(len(found.system), -np.inf)
+    for measure in {measure for _, measure, _ in tables.values()}:
+        some = {name: cells for name, (_, own, cells) in tables.items() if own == measure}
+        if any(bool(np.any((one["exact"] != 0) & (one["exact"] < one[ABOUT_PARTS]))) for one in some.values()):
+            continue
+        for name, cells in some.items():
+            at = found.places[name]
+            least[at[at >= 0]] = cells[ABOUT_PARTS][at >= 0]
     return least
 
 
