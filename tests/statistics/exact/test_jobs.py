@@ -240,3 +240,11 @@ def test_establishments_of_a_difference_tell_the_least_number_of_its_jobs(tmp_pa
     run(load(of_owners(tmp_path, register, *tables)))
     assert withheld(tmp_path, "t1") == {"B"}
     assert withheld(tmp_path, "t0") == {"B"}  # 16 jobs, of which 10 public establishments have 10 at least
+
+
+def test_filters_that_leave_no_jobs_make_a_table_of_zeros(tmp_path: Path) -> None:
+    register = [("A", "private", 5), ("B", "private", 4), ("A", "public", 0)]
+    run(load(of_owners(tmp_path, register, 'by = ["place"]\nwhere = { ownership = ["public"] }')))
+    found = pq.read_table(tmp_path / "bundle/tables/t0.parquet").to_pylist()
+    assert {row["place"]: (row["value"], row["establishments"]) for row in found}["A"] == (0, 1)
+    assert not withheld(tmp_path, "t0")
