@@ -248,3 +248,15 @@ def test_filters_that_leave_no_jobs_make_a_table_of_zeros(tmp_path: Path) -> Non
     found = pq.read_table(tmp_path / "bundle/tables/t0.parquet").to_pylist()
     assert {row["place"]: (row["value"], row["establishments"]) for row in found}["A"] == (0, 1)
     assert not withheld(tmp_path, "t0")
+
+
+def test_the_statement_says_that_tables_with_noise_estimate_what_is_withheld(tmp_path: Path) -> None:
+    register = [*[("A", "private", 4)] * 2, *[("B", "private", 4)] * 6, *[("C", "private", 4)] * 2]
+    path = of_owners(tmp_path, register, 'by = ["place"]\ntotals = true', 'by = ["place"]')
+    true, _ = path.read_text(encoding="utf-8").rsplit("protect", 1)
+    budget = 'budget = { alpha = 0.1, epsilon = 8, definition = "weak" }\n\n[data]'
+    noisy = 'protect = { method = "smooth-gamma", epsilon = 8 }\n'
+    path.write_text(true.replace("[data]", budget, 1) + noisy, encoding="utf-8")
+    published = run(load(path))
+    statement = (published.bundle / "statement.md").read_text(encoding="utf-8")
+    assert "Tables `t1` have noise and are no part of any proof." in statement

@@ -360,7 +360,17 @@ class ExactTable(PublishedTable):
             "has beyond one of them is judged like a published table; what several of them tell by adding and "
             "subtracting more than two tables is not."
         )
-        return [*dict.fromkeys(one.method.not_proved for one in tables), *([several] if len(filtered) > 1 else [])]
+        noisy = [one.name for one in plan.tables if one.decided_by() is None]
+        beside = (
+            f"Tables {', '.join(f'`{name}`' for name in noisy)} have noise and are no part of any proof. Where they "
+            "are about the same cells as a true number that is withheld, rounded or merged, or about parts of them, they "
+            "are estimates of it, as near as their own errors say."
+        )
+        return [
+            *dict.fromkeys(one.method.not_proved for one in tables),
+            *([several] if len(filtered) > 1 else []),
+            *([beside] if noisy else []),
+        ]
 
 
 def _ends(answer: Cells) -> Floats:
