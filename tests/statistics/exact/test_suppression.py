@@ -245,6 +245,16 @@ def test_rules_that_make_no_sense_are_refused_before_anything_is_written(folder:
     assert not (folder / "release_bundle").exists()
 
 
+@pytest.mark.parametrize("more", ["", "; totals = true"])
+def test_a_code_that_is_called_like_the_sum_of_all_is_refused(folder: Path, more: str) -> None:
+    path = release_file(folder, [f'number; count = "records"; by = ["sector"]{more}'])
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('codes = ["1", "2",', 'codes = ["total", "2",'), encoding="utf-8"
+    )
+    with pytest.raises(ReleaseError, match="names the sum of the others"):
+        run(load(path))
+
+
 def test_what_does_not_add_up_has_no_true_numbers(folder: Path) -> None:
     with pytest.raises(ReleaseError, match="add up"):
         run(load(release_file(folder, ['mean; mean = "turnover"; by = ["place"]'])))

@@ -62,12 +62,12 @@ class ExactTable(PublishedTable):
         ]
         period = data.time
         for one in by:
-            if table.totals and TOTAL in one.codes:
+            if TOTAL in one.codes:  # without `totals` too: differences of two tables have totals
                 raise ReleaseError(
-                    f"table '{table.name}', totals",
+                    f"table '{table.name}', '{one.name}'",
                     expected=f"attributes without a code '{TOTAL}', which names the sum of the others",
-                    found=f"one in '{one.name}'",
-                    do="rename the code, or leave out `totals`",
+                    found="one with it",
+                    do="rename the code",
                 )
         if method.merges:
             return merged_question(
@@ -363,8 +363,8 @@ class ExactTable(PublishedTable):
         noisy = [one.name for one in plan.tables if one.decided_by() is None]
         beside = (
             f"Tables {', '.join(f'`{name}`' for name in noisy)} have noise and are no part of any proof. Where they "
-            "are about the same cells as a true number that is withheld, rounded or merged, or about parts of them, they "
-            "are estimates of it, as near as their own errors say."
+            "are about the same cells as a true number that is withheld, rounded or merged, or about parts of them, "
+            "they are estimates of it, as near as their own errors say."
         )
         return [
             *dict.fromkeys(one.method.not_proved for one in tables),
