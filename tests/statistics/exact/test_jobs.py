@@ -188,3 +188,75 @@ def test_when_the_time_is_over_the_pattern_is_finished_and_proved_all_the_same(
     published = run(load(of_holdings(tmp_path, '["group"]')))
     found = pq.read_table(published.bundle / "tables/t0.parquet").to_pylist()
     assert {row["place"] for row in found if row["status"]} > {"p", "q", "r"}
+
+
+OWNERSHIP = """
+[release]
+title = "Jobs"
+period = "2025"
+
+[data]
+jobs = { path = "jobs.parquet", worker = "worker", workplace = "workplace" }
+workplaces = { path = "workplaces.parquet", key = "workplace" }
+public = ["place", "ownership"]
+"""
+
+
+def of_owners(folder: Path, register: list[tuple[str, str, int]], *tables: str) -> Path:
+    """Establishments by place, ownership and number of jobs; no table shows more than 60 % of one of them."""
+    names = [f"w{at}" for at in range(len(register))]
+    columns = {"workplace": names, "place": [one[0] for one in register], "ownership": [one[1] for one in register]}
+    pq.write_table(pa.table(columns), folder / "workplaces.parquet")
+    jobs = [(name, f"{name}-{job}") for name, one in zip(names, register, strict=True) for job in range(one[2])]
+    pq.write_table(
+        pa.table({"workplace": [job[0] for job in jobs], "worker": [job[1] for job in jobs]}), folder / "jobs.parquet"
+    )
+    rules = 'protect = { method = "suppression", dominance = [[1, 60]] }'
+    text = "".join(f'[[table]]\nname = "t{at}"\ncount = "jobs"\n{one}\n{rules}\n' for at, one in enumerate(tables))
+    (folder / "release.toml").write_text(OWNERSHIP + text, encoding="utf-8")
+    return folder / "release.toml"
+
+
+def withheld(folder: Path, table: str) -> set[str]:
+    found = pq.read_table(folder / "bundle/tables" / f"{table}.parquet").to_pylist()
+    return {row["place"] for row in found if row["status"]}
+
+
+LARGE = [("B", "private", 1), ("B", "private", 1), ("B", "private", 4)]
+
+
+def test_establishments_of_a_filtered_table_tell_the_least_number_of_jobs_of_its_cells(tmp_path: Path) -> None:
+    register = [*[("A", "private", 1)] * 10, *LARGE, *[("C", "private", 3)] * 5, *[("A", "public", 2)] * 4]
+    table = 'by = ["place"]\ntotals = true\nwhere = { ownership = ["private"] }'
+    run(load(of_owners(tmp_path, register, table)))
+    # 16 jobs in A and B together, at 10 establishments in A: B would have no more than the 6 that it has.
+    assert withheld(tmp_path, "t0") > {"B"}
+    assert withheld(tmp_path, "t0") != {"A", "B"}
+
+
+def test_establishments_of_a_difference_tell_the_least_number_of_its_jobs(tmp_path: Path) -> None:
+    register = [*LARGE, *[("B", "public", 1)] * 10, *[(place, "public", 3) for place in "ACCA"] * 2]
+    tables = ['by = ["place"]', 'by = ["place"]\nwhere = { ownership = ["private"] }']
+    run(load(of_owners(tmp_path, register, *tables)))
+    assert withheld(tmp_path, "t1") == {"B"}
+    assert withheld(tmp_path, "t0") == {"B"}  # 16 jobs, of which 10 public establishments have 10 at least
+
+
+def test_filters_that_leave_no_jobs_make_a_table_of_zeros(tmp_path: Path) -> None:
+    register = [("A", "private", 5), ("B", "private", 4), ("A", "public", 0)]
+    run(load(of_owners(tmp_path, register, 'by = ["place"]\nwhere = { ownership = ["public"] }')))
+    found = pq.read_table(tmp_path / "bundle/tables/t0.parquet").to_pylist()
+    assert {row["place"]: (row["value"], row["establishments"]) for row in found}["A"] == (0, 1)
+    assert not withheld(tmp_path, "t0")
+
+
+def test_the_statement_says_that_tables_with_noise_estimate_what_is_withheld(tmp_path: Path) -> None:
+    register = [*[("A", "private", 4)] * 2, *[("B", "private", 4)] * 6, *[("C", "private", 4)] * 2]
+    path = of_owners(tmp_path, register, 'by = ["place"]\ntotals = true', 'by = ["place"]')
+    true, _ = path.read_text(encoding="utf-8").rsplit("protect", 1)
+    budget = 'budget = { alpha = 0.1, epsilon = 8, definition = "weak" }\n\n[data]'
+    noisy = 'protect = { method = "smooth-gamma", epsilon = 8 }\n'
+    path.write_text(true.replace("[data]", budget, 1) + noisy, encoding="utf-8")
+    published = run(load(path))
+    statement = (published.bundle / "statement.md").read_text(encoding="utf-8")
+    assert "Tables `t1` have noise and are no part of any proof." in statement

@@ -1,17 +1,20 @@
 """Rounding through the whole house: multiples of a base, whose sums hold in all tables of a release."""
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.arrays import Integers, Words
 from sfumato.errors import SfumatoError
 from sfumato.keys import new_key
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
+from sfumato.statistics.exact import rounded
 from tests.statistics.exact.records import release_file, write_records
 
 NUMBER = 'number; count = "records"; by = ["place", "sector"]; totals = true'
@@ -69,6 +72,51 @@ def test_rules_are_proved_or_the_release_is_refused(folder: Path) -> None:
         run(load(release_file(folder, [NUMBER], rules='method = "rounding", base = 2, minimum_count = 6')))
     assert not (folder / "release_bundle").exists()
     run(load(release_file(folder, [NUMBER], rules='method = "rounding", base = 10, minimum_units = 3')))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_rules_are_proved_whichever_table_states_them(folder: Path, first: int) -> None:
+    tables = [f"{table}; protect = {{ {CONTROLLED} }}" for table in (NUMBER, REGIONS)]
+    tables[first] = tables[first].replace("base = 3", "base = 3, minimum_units = 60")
+    with pytest.raises(SfumatoError, match="told closer"):
+        run(load(release_file(folder, tables)))
+    assert not (folder / "release_bundle").exists()
+
+
+@pytest.mark.parametrize("down", [0, 1])
+def test_a_cell_that_two_tables_round_by_chance_is_what_both_numbers_leave(
+    folder: Path, down: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = count()
+
+    def drawn(value: Integers, base: int, words: Words) -> Integers:  # noqa: ARG001 (chance is played here)
+        found = value // base * base + base * (value % base > 0)
+        found[-1] -= base * (next(turns) == down)  # the total of all, which both tables have
+        return found
+
+    monkeypatch.setattr(rounded, "random_rounding", drawn)
+    new_key(folder / "sfumato.key")
+    rules = 'method = "rounding", base = 16, form = "random", minimum_units = 16'
+    tables = [f'{name}; count = "records"; by = ["{name}"]; totals = true' for name in ("place", "sector")]
+    register = pq.read_table(folder / "records.parquet").slice(0, 15)  # from 1 to 31 by 16, and up to 15 by 0
+    register = register.set_column(2, "place", pa.array(["A"] * 15)).set_column(3, "sector", pa.array(["1"] * 15))
+    pq.write_table(register, folder / "records.parquet")
+    with pytest.raises(SfumatoError, match="told closer"):
+        run(load(release_file(folder, tables, rules=rules, about='key = "sfumato.key"')))
+    drawn_alike = release_file(folder, tables, rules=rules, about='key = "sfumato.key"')
+    assert run(load(drawn_alike)).charged == ("place", "sector")  # both up
+
+
+@pytest.mark.parametrize("form", ["plain", "random"])
+def test_rules_are_proved_beside_numbers_that_were_published_before(folder: Path, form: str) -> None:
+    new_key(folder / "sfumato.key")
+    rules = f'method = "rounding", base = 20, form = "{form}", minimum_units = 3'
+    key = 'key = "sfumato.key"'
+    places = 'places; count = "records"; by = ["place"]; totals = true'
+    run(load(release_file(folder, [places], rules=rules, about=key)))
+    sectors = ['sectors; count = "records"; by = ["sector"]; totals = true']
+    later = release_file(folder, sectors, name="later", rules=rules, about=f'{key}\nearlier = ["release.toml"]')
+    assert run(load(later)).charged == ("sectors",)
 
 
 def test_two_bases_for_one_measure_are_refused(folder: Path) -> None:

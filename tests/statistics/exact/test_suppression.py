@@ -209,6 +209,21 @@ def test_weighted_totals_are_published_in_whole_units_and_linked(folder: Path) -
             assert abs(sum(part or 0 for part in parts) - whole) <= 2
 
 
+def test_weighted_values_that_are_no_zeros_are_known_to_be_one_at_least(folder: Path) -> None:
+    rows_of = [("A", 1, 2.0), ("B", 4, 1.0), *[("C", 10, 3.0), ("D", 10, 2.0)] * 9]
+    names = ("place", "turnover", "weight")
+    columns = {name: [row[at] for row in rows_of] for at, name in enumerate(names)}
+    columns |= {"business": [f"b{at}" for at in range(len(rows_of))], "sector": ["1"] * len(rows_of)}
+    pq.write_table(pa.table(columns), folder / "records.parquet")
+    table = 'turnover; total = "turnover"; by = ["place"]; totals = true'
+    rules = 'method = "suppression", dominance = [[1, 75]]'
+    run(load(release_file(folder, [table], rules=rules, records='weight = "weight"')))
+    found = rows(folder, "turnover")
+    assert found["B",] is None  # 4, of which one business has 4: up to 5.33
+    assert found["A",] == 2  # which cannot hide that, as it is no less than 1
+    assert [found["C",], found["D",]].count(None) == 1
+
+
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
@@ -228,6 +243,16 @@ def test_rules_that_make_no_sense_are_refused_before_anything_is_written(folder:
     with pytest.raises(SfumatoError, match=words):
         run(load(release_file(folder, [TURNOVER], rules=rules)))
     assert not (folder / "release_bundle").exists()
+
+
+@pytest.mark.parametrize("more", ["", "; totals = true"])
+def test_a_code_that_is_called_like_the_sum_of_all_is_refused(folder: Path, more: str) -> None:
+    path = release_file(folder, [f'number; count = "records"; by = ["sector"]{more}'])
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('codes = ["1", "2",', 'codes = ["total", "2",'), encoding="utf-8"
+    )
+    with pytest.raises(ReleaseError, match="names the sum of the others"):
+        run(load(path))
 
 
 def test_what_does_not_add_up_has_no_true_numbers(folder: Path) -> None:

@@ -17,6 +17,7 @@ from sfumato.exact.proof import Proof, prove
 from sfumato.exact.rules import Contributions, Protection, Reason, Rules
 from sfumato.exact.shares import NO_SHARES, Shares
 from sfumato.exact.system import System
+from sfumato.frame.levels import TOTAL
 from sfumato.keys import Secret
 from sfumato.method import SUPPRESSED
 from sfumato.statistic import Busy
@@ -132,7 +133,12 @@ def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Pr
         found = Linked(system=system, places=located)
         for name, one in more.items():
             needs[name] = Protection.joined([sensitivity(every[own][0], one.cells) for own in (one.whole, one.part)])
-    system = found.system.with_bounds(lower=_least_jobs(found, every))
+    told = {name: (one.question.of_workplaces, one.question.measure, cells) for name, (one, cells) in every.items()}
+    if beyond:  # these tell establishments only where both tables do
+        told |= {name: (True, every[one.part][0].question.measure, one.cells) for name, one in more.items()}
+    system = found.system.with_bounds(lower=_least_jobs(found, told))
+    if zeros_known:
+        system = system.with_bounds(lower=_least_units(found, told))
     found = replace(found, system=system)
     return found, protection_over(found, needs)
 
@@ -150,21 +156,38 @@ def _refuse_other_levels(every: Batch) -> None:
         )
 
 
-def _least_jobs(found: Linked, every: Batch) -> Floats:
-    """What readers know who take every establishment that is told of a cell of workplaces to have a job in it."""
+def _least_jobs(found: Linked, tables: Mapping[str, tuple[bool, str | None, Cells]]) -> Floats:
+    """What readers know who take every establishment that is told of a cell of workplaces to have a job in it.
+
+    Of every table whether its filters are public, what it adds up, and its cells.
+    """
     least = np.full(len(found.system), -np.inf)
-    for name, (table, cells) in every.items():
-        asked = table.question
-        workplaces = {one.name for one in asked.by if one.public}
-        if "establishments" not in cells.columns or asked.measure is not None or not set(asked.where) <= workplaces:
+    for name, (of_workplaces, measure, cells) in tables.items():
+        if "establishments" not in cells.columns or measure is not None or not of_workplaces:
             continue
         everyone = np.ones(len(cells), dtype=bool)
-        for one in (one for one in asked.by if not one.public):
-            everyone &= cells.codes(one.name) == (len(one) - 1 if asked.margins else -1)
+        for one in (one for one in cells.dimensions if not one.public):
+            everyone &= cells.codes(one.name) == (one.codes.index(TOTAL) if TOTAL in one.codes else -1)
         at = found.places[name]
         some = everyone & (at >= 0)
         told = np.minimum(cells["establishments"] * cells["parts"], cells["exact"])
         least[at[some]] = np.maximum(least[at[some]], told[some])
+    return least
+
+
+def _least_units(found: Linked, tables: Mapping[str, tuple[bool, str | None, Cells]]) -> Floats:
+    """What readers know who take every weighted value that is no zero to be one at least, as it is without weights.
+
+    Where a value of a measure is less, by weights below 1, they know of all of them that they are above zero.
+    """
+    least = np.full(len(found.system), -np.inf)
+    for measure in {measure for _, measure, _ in tables.values()}:
+        some = {name: cells for name, (_, own, cells) in tables.items() if own == measure}
+        if any(bool(np.any((one["exact"] != 0) & (one["exact"] < one[ABOUT_PARTS]))) for one in some.values()):
+            continue
+        for name, cells in some.items():
+            at = found.places[name]
+            least[at[at >= 0]] = cells[ABOUT_PARTS][at >= 0]
     return least
 
 

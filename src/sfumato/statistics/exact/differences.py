@@ -27,12 +27,43 @@ def with_differences(
     found = {}
     for name, question in questions.items():
         beyond = {
-            whole: counted_cells(asked, _without((other, parts[whole]), (question, parts[name]), asked, nested), nested)
+            whole: _cells_beyond((other, parts[whole]), (question, parts[name]), asked, nested)
             for whole, other in questions.items()
             if whole != name and (asked := _difference(other, question, nested)) is not None
         }
         found[name] = replace(counted_cells(question, parts[name], nested), beyond=beyond)
     return found
+
+
+def _cells_beyond(
+    whole: tuple[ExactQuestion, Parts], part: tuple[ExactQuestion, Parts], asked: ExactQuestion, nested: Nested
+) -> ExactCells:
+    """The cells of a difference, with its establishments where both tables tell theirs."""
+    cells = counted_cells(asked, _without(whole, part, asked, nested), nested)
+    if any(parts.listed is None or not question.of_workplaces for question, parts in (whole, part)):
+        return cells
+    public = replace(asked, by=tuple(one for one in asked.by if one.public), contributors=False)
+    placed, numbers = [], []
+    for (question, parts), sign in ((whole, 1), (part, -1)):
+        cells_of, inner = _once_each(question)
+        at = _onto(public.inner, question.inner, inner, whole[0].where, nested)
+        placed.append(at[at >= 0])
+        numbers.append(sign * np.asarray(parts.listed)[cells_of][at >= 0])
+    number = np.concatenate(numbers)
+    counted = counted_cells(public, Parts(at=np.concatenate(placed), value=number, records=number, units=()))
+    sizes = [len(one) if one.public else 1 for one in asked.by]
+    told = np.broadcast_to(counted["exact"].reshape(sizes), [len(one) for one in asked.by]).reshape(-1)
+    return replace(cells, columns={**cells.columns, "establishments": told})
+
+
+def _once_each(question: ExactQuestion) -> tuple[Integers, Integers]:
+    """The cells of a table in which every establishment is once, and their positions among the inner ones."""
+    codes = places(np.arange(question.cells), question.by)
+    once, at = np.ones(question.cells, dtype=bool), np.zeros(question.cells, dtype=np.int64)
+    for own, one in zip(codes, question.inner, strict=True):
+        once &= own < len(one) if one.public else own == 0
+        at = at * len(one) + own
+    return np.flatnonzero(once), at[once]
 
 
 def _difference(whole: ExactQuestion, part: ExactQuestion, nested: Nested) -> ExactQuestion | None:

@@ -39,6 +39,8 @@ class ExactQuestion:
     """The code of the next level that each code lies in, by pairs of an attribute or level and the next."""
     lists_establishments: bool = True
     """Whether the number of establishments is told, of jobs."""
+    of_workplaces: bool = True
+    """Of jobs, whether all filters are public: the establishments that are told then have their jobs in the cells."""
     contributors: bool = True
     """Whether rules look at contributions at all."""
 

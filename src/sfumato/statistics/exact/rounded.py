@@ -5,14 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.arrays import Flags, Integers
+from sfumato.arrays import Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.exact.rounding import controlled_rounding, plain_reach, plain_rounding, prove_rounding, random_rounding
+from sfumato.exact.intervals import prove_intervals
+from sfumato.exact.rounding import controlled_rounding, plain_reach, plain_rounding, random_rounding
+from sfumato.exact.rules import Protection
 from sfumato.keys import Secret
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
 from sfumato.statistics.exact.decide import Batch, Decision, Known, link, part_of
+from sfumato.statistics.exact.linked import Linked
 from sfumato.statistics.exact.methods import BEYOND
 
 Reach = tuple[int, int]
@@ -65,15 +68,10 @@ def _of_measure(batch: Batch, known: Known, secret: Secret | None, told: Callabl
                 found="others",
                 do='publish tables that share sums in one release, or use form = "plain" or "random"',
             )
-    if method.has_rules:
-        found, protection = link(batch, known)
-        system = found.system
-        published = np.zeros(len(system), dtype=np.int64)
-        for name, at in found.places.items():
-            if name in values:
-                published[at[at >= 0]] = values[name][at >= 0] * parts
+    if any(one.method.has_rules for one in _tables(batch, known).values()):
+        before = {name: answer["value"] for name, (_, _, answer) in known.items()}
         in_parts = (reach[0] * parts + parts // 2, reach[1] * parts + (parts - 1) // 2) if closest is None else closest
-        _prove(system, published, protection, in_parts)
+        _prove(*link(batch, known), {n: one * parts for n, one in (before | values).items()}, in_parts)
     answers = {name: _answer(cells, values[name], reach, beyond.get(name, 0)) for name, (_, cells) in batch.items()}
     return Decision(answers=answers)
 
@@ -95,19 +93,20 @@ def _placed(at: Integers, values: Integers) -> Integers:
     return np.where(at >= 0, values[np.maximum(at, 0)], 0) if len(values) else np.zeros(len(at), dtype=np.int64)
 
 
-def _prove(system: Any, published: Integers, protection: Any, reach: Reach) -> None:
-    """Refuse numbers that tell sensitive cells closer than the rules allow."""
-    sensitive: Flags = protection.sensitive
-    cells = np.flatnonzero(sensitive)
-    proof = prove_rounding(
-        system,
-        published,
-        below=reach[0],
-        above=reach[1],
-        cells=cells,
-        lower=protection.down[cells],
-        upper=protection.up[cells],
-    )
+def _prove(found: Linked, protection: Protection, published: Mapping[str, Integers], reach: Reach) -> None:
+    """Refuse numbers that tell sensitive cells closer than the rules allow.
+
+    A cell of two tables is what both of its numbers leave, which differ where chance rounds tables one by one.
+    """
+    cells, known = np.flatnonzero(protection.sensitive), found.system
+    for name, at in found.places.items():
+        if name in published:
+            inside = at >= 0
+            lower, upper = np.full(len(known), -np.inf), np.full(len(known), np.inf)
+            lower[at[inside]] = published[name][inside] - float(reach[0])
+            upper[at[inside]] = published[name][inside] + float(reach[1])
+            known = known.with_bounds(lower=lower, upper=upper)
+    proof = prove_intervals(known, cells, protection.down[cells], protection.up[cells])
     if not proof.proved:
         raise MethodError(
             "rounding",
@@ -117,10 +116,14 @@ def _prove(system: Any, published: Integers, protection: Any, reach: Reach) -> N
         )
 
 
+def _tables(batch: Batch, known: Known) -> dict[str, Any]:
+    """All tables that readers have, published now or before."""
+    return {name: one[0] for name, one in (*batch.items(), *known.items())}
+
+
 def _refuse_other_bases(batch: Batch, known: Known) -> None:
     """Two roundings of one number tell more than either."""
-    tables: list[tuple[str, Any]] = [(name, one[0]) for name, one in (*batch.items(), *known.items())]
-    methods = {name: one.method for name, one in tables}
+    methods = {name: one.method for name, one in _tables(batch, known).items()}
     if len({(one.base, one.form) for one in methods.values()}) > 1:
         raise MethodError(
             f"rounding of {', '.join(methods)}",

@@ -62,12 +62,12 @@ class ExactTable(PublishedTable):
         ]
         period = data.time
         for one in by:
-            if table.totals and TOTAL in one.codes:
+            if TOTAL in one.codes:  # without `totals` too: differences of two tables have totals
                 raise ReleaseError(
-                    f"table '{table.name}', totals",
+                    f"table '{table.name}', '{one.name}'",
                     expected=f"attributes without a code '{TOTAL}', which names the sum of the others",
-                    found=f"one in '{one.name}'",
-                    do="rename the code, or leave out `totals`",
+                    found="one with it",
+                    do="rename the code",
                 )
         if method.merges:
             return merged_question(
@@ -89,6 +89,7 @@ class ExactTable(PublishedTable):
             holdings=cls.holdings_of(table, data, method),
             top=method.top,
             codes={name: codes[name] for name in dict.fromkeys((*table.by, *table.where))},
+            of_workplaces=all(data.is_public(name) for name in table.where),
             contributors=method.has_rules,
         )
 
@@ -359,7 +360,17 @@ class ExactTable(PublishedTable):
             "has beyond one of them is judged like a published table; what several of them tell by adding and "
             "subtracting more than two tables is not."
         )
-        return [*dict.fromkeys(one.method.not_proved for one in tables), *([several] if len(filtered) > 1 else [])]
+        noisy = [one.name for one in plan.tables if one.decided_by() is None]
+        beside = (
+            f"Tables {', '.join(f'`{name}`' for name in noisy)} have noise and are no part of any proof. Where they "
+            "are about the same cells as a true number that is withheld, rounded or merged, or about parts of them, "
+            "they are estimates of it, as near as their own errors say."
+        )
+        return [
+            *dict.fromkeys(one.method.not_proved for one in tables),
+            *([several] if len(filtered) > 1 else []),
+            *([beside] if noisy else []),
+        ]
 
 
 def _ends(answer: Cells) -> Floats:

@@ -54,8 +54,8 @@ def _jobs(data: OpenJobs, questions: Mapping[str, ExactQuestion]) -> dict[str, P
                 listed = not frame.joined and question.lists_establishments
                 found[name] = jobs, pay, _establishments(data, question) if listed else None
     owned = _owners(data, dict.fromkeys(holding for one in questions.values() for holding in one.holdings))
-    names = pa.chunked_array([column for jobs, pay, _ in found.values() for column in (*_units(jobs), *_units(pay))])
-    numbers = _Numbers(names)
+    columns = [column for jobs, pay, _ in found.values() for column in (*_units(jobs), *_units(pay))]
+    numbers = _Numbers(pa.chunked_array(columns, pa.string()))  # filters may leave no jobs at all
     return {name: _parts_of_jobs(questions[name], rows, numbers, owned) for name, rows in found.items()}
 
 
