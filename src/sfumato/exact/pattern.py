@@ -52,10 +52,21 @@ class Costs:
     kept: float = 0.01
     """The part of it that a cell costs which was withheld in the last period."""
 
-    def of(self, system: System, *, weights: Floats | None = None, before: Flags | None = None) -> Floats:
-        """The cost of every cell; `weights` are factors, such as more for totals."""
+    def of(
+        self,
+        system: System,
+        *,
+        weights: Floats | None = None,
+        before: Flags | None = None,
+        among: Flags | None = None,
+    ) -> Floats:
+        """The cost of every cell; `weights` are factors, such as more for totals.
+
+        The typical value is that `among` some cells: jobs and dollars in one system have one each.
+        """
         size = np.abs(system.value)
-        typical = float(np.median(size[size > 0])) if bool(np.any(size > 0)) else 1.0
+        some = size > 0 if among is None else (size > 0) & among
+        typical = float(np.median(size[some])) if bool(np.any(some)) else 1.0
         cost = self.cell + self.value * size / typical
         if weights is not None:
             cost = cost * weights
