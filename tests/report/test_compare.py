@@ -25,6 +25,7 @@ from sfumato_lab.economy.business.generate import generate_business
 from tests.cli.call import call
 from tests.golden.cases import CASES, KEY, Case, jobs
 from tests.report.test_preview import trace
+from tests.statistics.exact.records import release_file, write_records
 
 BUDGET = "budget = { alpha = 0.1, epsilon = 4 }"
 TWO = """
@@ -251,6 +252,20 @@ def test_records_are_compared_and_tables_that_cannot_be_are_left_out_with_the_re
     assert all("true numbers that add up" in suppressed.left_out[name] for name in means)
     assert {one.name for one in suppressed.tables} == {one.name for one in release.tables} - suppressed.left_out.keys()
     assert found.legacy == "as written", "which is by top contributors"
+
+
+def test_suppressed_tables_with_totals_are_compared_with_noise_cell_by_cell(tmp_path: Path) -> None:
+    write_records(tmp_path)
+    path = release_file(tmp_path, ['number; count = "records"; by = ["place", "sector"]; totals = true'])
+    found = compare(load(path), methods=["laplace"], alphas=[Fraction(1, 20), Fraction(1, 10)], trials=1)
+    written, *noisy = found.outcomes
+    assert [one.label for one in noisy] == ["laplace, epsilon 1", "laplace, epsilon 4"], "alpha plays no part there"
+    assert all(table(one, "number").all.cells == table(written, "number").all.cells == 12 for one in noisy)
+
+
+def test_a_release_without_a_budget_is_compared_with_noise_of_any_definition(tmp_path: Path) -> None:
+    found = compare(load(ROUNDED.written(tmp_path)), methods=["laplace", "smooth-pareto"], epsilons=[Fraction(4)])
+    assert {one.method for one in found.outcomes} == {"rounding", "laplace", "smooth-pareto"}
 
 
 @pytest.mark.slow
