@@ -1,6 +1,7 @@
 """A comparison charges nothing, leaves nothing to publish, and says what each protection loses and tells."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pytest
 
 from sfumato import running
 from sfumato.bundle.read import open_bundle
+from sfumato.charts.shares import share_text
 from sfumato.checking import check
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import rotate_key
@@ -143,6 +145,21 @@ def test_the_page_says_first_that_it_is_confidential_and_what_choosing_means(mad
     assert page.index(NOTE) < page.index(CHOOSING) < page.index("<table")
     assert page.count("<svg") >= 3 * len(made.tables)
     assert all(label in page for label in (one.label for one in made.outcomes))
+
+
+def test_the_first_picture_of_a_table_has_what_readers_get_and_attackers_find_of_every_candidate(
+    made: Comparison,
+) -> None:
+    page = made.report.read_text(encoding="utf-8")
+    pictures = re.findall(r'<svg[^>]*aria-label="What readers get.*?<desc>(.*?)</desc>', page, re.DOTALL)
+    assert len(pictures) == len(made.tables)
+    for name, said in zip(made.tables, pictures, strict=True):
+        for one, told in zip(made.outcomes, said.rstrip(".").split("; "), strict=True):
+            loss = table(one, name)
+            assert told.startswith(one.label)
+            assert f"can be used: off by at most 10 % {share_text(loss.all.usable)}" in told
+            assert f"withheld, or merged into a coarser one {share_text(loss.all.withheld)}" in told
+            assert all(one.rate is None or f" {share_text(one.rate)}" in told for one in loss.attacks)
 
 
 def test_one_of_each_way_is_compared_unless_methods_are_named(made: Comparison) -> None:

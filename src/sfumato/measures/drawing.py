@@ -23,7 +23,8 @@ def table(caption: str, headings: Iterable[str], rows: Iterable[Sequence[str]]) 
         f"<tr><th scope='row'>{escape(row[0])}</th>{''.join(f'<td>{escape(figure)}</td>' for figure in row[1:])}</tr>"
         for row in rows
     )
-    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"
+    made = f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"
+    return f'<div class="wide">{made}</div>'  # more columns than a screen has room for are scrolled
 
 
 def attacks_table(

@@ -228,7 +228,9 @@ def by_default(release: Release) -> list[Wanted]:
     keyed = ("noise-infusion",) if release.data.of_jobs else FOR_TOTALS
     formal = ("smooth-pareto",) if release.data.of_jobs else ("smooth-pareto", "laplace")
     found = [Wanted(method=name) for name in (*formal, *keyed)]
-    found += [Wanted(method="suppression", options=rules), Wanted(method="rounding", options={"base": 5})]
+    if not all(one.protect.method == "suppression" for one in release.tables):  # whose rules are the office's own
+        found.append(Wanted(method="suppression", options=rules))
+    found.append(Wanted(method="rounding", options={"base": 5}))
     asked = {name for one in release.tables for name in one.by}
     if any((one.level_of or ("",))[0] in asked for one in release.data.attributes.values()):
         bare = {key: value for key, value in rules.items() if key not in ("zeros", "full")}

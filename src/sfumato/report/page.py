@@ -48,13 +48,22 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   margin: 0 auto; max-width: 62rem; padding: 1.5rem; }
 .confidential { background: #7a1f1f; color: #fff; padding: .6rem 1rem; border-radius: .4rem; font-weight: 600; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; line-height: 1.35; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
-th, td { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: right; }
+th[scope=row] { font-weight: 500; min-width: 9rem; }
+th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
 tr > :not(:first-child) { max-width: 11rem; }
 th:first-child, td:first-child { text-align: left; }
 figure { display: inline-block; margin: 0 1rem 1rem 0; background: #fffdf9; border-radius: .4rem; padding: .5rem; }
 svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }
+details { margin: .5rem 0 1rem; } summary { cursor: pointer; }
+@media print {
+  body { max-width: none; padding: 0; background: #fff; font-size: 10pt; }
+  .confidential { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .wide { overflow: visible; } table { font-size: 8pt; } th, td { padding: .1rem .35rem; }
+  figure, tr { break-inside: avoid; } h2, caption { break-after: avoid; } figure { display: block; padding: 0; }
+}
 """
 _WHY = ("table", "why", "cells")
 _DRAWN_SIZE = 100
