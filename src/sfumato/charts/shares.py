@@ -40,12 +40,24 @@ def share_text(share: float) -> str:
 
 
 def draw_shares(
-    rows: Sequence[Row], *, whole: str, parts: Sequence[str], above: str, beside: Sequence[str], name: str
+    rows: Sequence[Row],
+    *,
+    whole: str,
+    parts: Sequence[str],
+    name: str,
+    above: str = "",
+    beside: Sequence[str] = (),
+    first: bool = True,
 ) -> str:
-    """One bar for the parts of a whole in every row, and a bar for each of the other shares, under `above`."""
+    """One bar for the parts of a whole in every row, and a bar for each of the other shares, under `above`.
+
+    The `first` row is marked, where others are compared with it.
+    """
     drawn = [words(_LABELS, 16, whole, kind="heading")]
     x, keys = _LABELS, 30.0
     for at, part in enumerate(parts):
+        if not part:  # a colour that is not used
+            continue
         drawn.append(f'<rect x="{x:g}" y="{keys - 2:g}" width="11" height="11" fill="{_PARTS[at]}"/>')
         drawn.append(words(x + 16, keys + 8, part, kind="tick"))
         keys += 16
@@ -57,7 +69,8 @@ def draw_shares(
         drawn += [words(start, 38 + at * LINE, line, kind="tick") for at, line in enumerate(lines)]
     top = max([keys, *(38 + len(lines) * LINE for lines in heads)]) + 4
     bottom = top + len(rows) * _ROW
-    drawn.append(f'<rect x="0" y="{top:g}" width="{WIDTH:g}" height="{_ROW:g}" rx="4" fill="{_FIRST}"/>')
+    if first:
+        drawn.append(f'<rect x="0" y="{top:g}" width="{WIDTH:g}" height="{_ROW:g}" rx="4" fill="{_FIRST}"/>')
     ends = [(_LABELS, _STACK), *((start, _BAR) for start in starts)]
     drawn.append(
         path(
@@ -76,7 +89,8 @@ def draw_shares(
             for share, text, anchor in ((0.0, "0", "start"), (1.0, "100%", "end"))
         ]
     said = "; ".join(f"{row.name}: {', '.join(_said(row, parts, beside))}" for row in rows)
-    return svg(drawn, width=WIDTH, height=bottom + 22, name=name, description=f"{said}.")
+    width = WIDTH if beside else _LABELS + _STACK + _BETWEEN
+    return svg(drawn, width=width, height=bottom + 22, name=name, description=f"{said}.")
 
 
 def _labels(rows: Sequence[Row]) -> list[list[str]]:
@@ -111,7 +125,7 @@ def _beside(start: float, share: float | None, middle: float) -> list[str]:
 def _said(row: Row, parts: Sequence[str], beside: Sequence[str]) -> list[str]:
     """The same in words, for who cannot see it."""
     shares = [*zip(parts, row.parts, strict=True), *zip(beside, row.beside, strict=True)]
-    return [f"{what} {'no target' if share is None else share_text(share)}" for what, share in shares]
+    return [f"{what} {'no target' if share is None else share_text(share)}" for what, share in shares if what]
 
 
 def _rect(x: float, middle: float, wide: float, colour: str) -> str:

@@ -13,6 +13,7 @@ from sfumato.measures.drawing import (
     error_by_size,
     error_by_stratum,
     odds_by_size,
+    published_by_size,
     sensitivity_of_cells,
     table,
     true_against_protected,
@@ -29,7 +30,7 @@ from sfumato.measures.risk import (
     Suppression,
     odds_of_sizes,
 )
-from sfumato.measures.usability import HEADINGS, usability_rows
+from sfumato.measures.usability import HEADINGS, PUBLISHED, Usability, published_rows, usability_rows
 from sfumato.measures.utility import Association, ClassUtility, Utility
 from sfumato.method import CONFIDENCE
 from sfumato.plan import Plan
@@ -106,7 +107,11 @@ def write_page(path: Path, about: About, *, note: str, heading: str, body: str) 
 def report_body(found: Assessment) -> str:
     """All findings about a release, section by section."""
     plan, about = found.plan, found.plan.release.about
-    sections = (_section(plan, *both) for both in zip(found.utilities, found.exposures, strict=True))
+    usable = {one.name: one for one in found.usability}
+    sections = (
+        _section(plan, utility, exposure, usable.get(utility.name))
+        for utility, exposure in zip(found.utilities, found.exposures, strict=True)
+    )
     grown = (
         table(f"{one.title}: growth since the {LABELS[one.since].lower()}", ("what", "found"), one.rows())
         for one in found.growth
@@ -137,7 +142,9 @@ def _sizes(plan: Plan) -> str:
     return _odds(odds_of_sizes(plan.guarantee), caption) + (f"<figure>{drawn}</figure>" if drawn else "")
 
 
-def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
+def _section(plan: Plan, utility: Utility, exposure: Exposure, usable: Usability | None) -> str:
+    if utility.is_exact and usable is not None:
+        return _section_of_true_numbers(plan, utility, exposure, usable)
     labels = {part.attribute: plan.label(part.attribute) for part in utility.by_stratum}
     charts = [true_against_protected(utility), error_by_size(utility)]
     charts += [error_by_stratum(part, labels[part.attribute], utility.unit) for part in utility.by_stratum]
@@ -160,6 +167,17 @@ def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
 {_suppression(exposure.suppression)}
 {_attacks(plan, utility, exposure)}
 {_odds(alone, "Telling two sizes of an establishment apart, this table alone")}"""
+
+
+def _section_of_true_numbers(plan: Plan, utility: Utility, exposure: Exposure, usable: Usability) -> str:
+    """What is published and withheld: published cells have no errors to draw, and are true by no chance."""
+    return f"""<h2>{escape(utility.title)}</h2>
+<p>{escape(usable.in_words())}</p>
+<figure>{published_by_size(usable)}</figure>
+{table("Published and withheld, by true size of the cell", (usable.sizes, *PUBLISHED), published_rows(usable))}
+{_reference(utility)}
+{_sensitivity(exposure.sensitivity, utility.unit)}
+{_attacks(plan, utility, exposure)}"""
 
 
 def _in_short(utility: Utility) -> str:
@@ -212,7 +230,8 @@ def _together(found: JointFindings) -> str:
     """What was tried on all tables of a kind together."""
     why = table("Which cells are sensitive, and why; a cell may be so for several reasons", _WHY, found.reasons)
     tried = attacks_table(found.caption, found.attacks, guess=found.guess)
-    return f"<h2>{escape(found.heading)}</h2>{why if found.reasons else ''}{tried}"
+    note = f"<p>{escape(found.note)}</p>" if found.note and found.attacks else ""
+    return f"<h2>{escape(found.heading)}</h2>{why if found.reasons else ''}{tried}{note}"
 
 
 def _whole(utility: Utility) -> str:

@@ -74,9 +74,11 @@ class Foreseen:
 
     def in_words(self) -> str:
         """The same in a sentence."""
+        are = "is" if self.sensitive == 1 else "are"
         return (
-            f"of {self.cells:,} cells that are not zero {self.sensitive:,} are sensitive and {self.withheld:,} would "
-            f"be {self.instead}, with a value of {self.value:,}. Confidential: how many are sensitive is not told."
+            f"of {self.cells:,} cells and totals that are not zero {self.sensitive:,} {are} sensitive and "
+            f"{self.withheld:,} would be {self.instead}, with a value of {self.value:,}. Confidential: how many are "
+            "sensitive is not told."
         )
 
     def figures(self) -> dict[str, int]:
