@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sfumato.charts.plots import Bar, Group, draw_bars
+from sfumato.charts.shares import Row, draw_shares
 from sfumato.charts.svg import on_paper
 
 DOCS = Path(__file__).parent
@@ -122,14 +122,20 @@ def _number(value: float | None) -> str:
 
 
 def picture(found: Mapping[str, Found]) -> str:
-    """What can be used of the first part, beside what is found out."""
-    groups = []
+    """What readers get of the first part, beside what is found out."""
+    rows = []
     for label, one in _tables(PARTS["jobs"], found):
-        shares = [one["usable"], _rates(one)[1] or 0.0]
-        groups.append(Group((label,), [Bar(share, share, share, _percent(share)) for share in shares], label))
-    series = ("cells that can be used within 10 %", "employers alone in a cell who are found within 10 %")
-    name = "What each protection leaves readers, and what it tells them"
-    return on_paper(draw_bars(groups, series, title="share", name=name)) + "\n"
+        usable, withheld = one["usable"], one["withheld"]
+        rows.append(Row(label, (usable, max(1 - usable - withheld, 0.0), withheld), _rates(one)[:2]))
+    drawn = draw_shares(
+        rows,
+        whole="What readers get: of all cells",
+        parts=("can be used: off by at most 10 %", "published, but off by more", "withheld"),
+        above="What attackers find",
+        beside=("the largest in a cell, by the second largest", "who is alone in a cell"),
+        name="What each protection leaves readers, and what it tells them",
+    )
+    return on_paper(drawn) + "\n"
 
 
 def main() -> None:

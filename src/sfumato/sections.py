@@ -172,7 +172,9 @@ class About(Described):
         "formal guarantee",
     )
     key: Path | None = Field(
-        None, description="key file (`sfumato keys new`) of noise-infusion, top-contributors and perturbed-values"
+        None,
+        description="key file (`sfumato keys new`) of noise-infusion, top-contributors, perturbed-values and random "
+        "rounding",
     )
     key_fingerprint: str | None = Field(
         None, description="an earlier key of the key file; without it, the one in force (`sfumato keys show`)"
@@ -192,7 +194,9 @@ class About(Described):
     earlier: tuple[Path, ...] = Field(
         (),
         description="release files that were published from the same data, with the same ledger: their tables make "
-        "errors of these smaller, and with `reconcile` these are made to agree with them, which stay as they are",
+        "errors of these smaller, and with `reconcile` these are made to agree with them, which stay as they are; "
+        "tables of true numbers are "
+        "linked to those that were published before, and have to name them",
     )
 
     @field_validator("ledger", "bundle")

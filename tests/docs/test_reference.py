@@ -9,7 +9,10 @@ from pydantic import BaseModel
 
 from sfumato.frame.codelists import Codelist
 from sfumato.release import Release
+from sfumato.statistics.registry import METHODS, is_exact, options_of
 from tests.docs.blocks import ROOT
+
+EXACT = {name for name in METHODS if is_exact(name)}
 
 
 def generator() -> ModuleType:
@@ -48,3 +51,14 @@ def test_every_key_of_a_release_file_has_a_description() -> None:
 
 def test_every_section_of_a_release_file_is_in_the_reference() -> None:
     assert set(generator().SECTIONS.values()) == models(Release) - {Codelist, Release}
+
+
+def test_every_method_of_true_numbers_is_in_the_table_of_methods_with_all_its_options() -> None:
+    page = (ROOT / "docs/release-file.md").read_text(encoding="utf-8")
+    rows = {name: line for line in page.splitlines() for name in EXACT if line.startswith(f"| [`{name}`](methods/")}
+    assert rows.keys() == EXACT
+    rules = options_of("suppression") & options_of("rounding")
+    for name, row in rows.items():
+        lacking = [one for one in options_of(name) if one not in rules and f"`{one}`" not in row]
+        assert not lacking, f"{name}: {', '.join(lacking)}"
+    assert all(f"`{rule}`" in rows["suppression"] for rule in rules)

@@ -214,3 +214,4 @@ def test_progress_of_search_and_proof_grows_to_the_end() -> None:
         assert found == sorted(found)
     assert told["single readers"][-1] == shares[-1] == 1.0
     assert len(shares) > 2
+    assert len(set(told["improving"])) > 2, "a minute at 0 % looks as if nothing were done"

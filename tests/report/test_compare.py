@@ -1,6 +1,7 @@
 """A comparison charges nothing, leaves nothing to publish, and says what each protection loses and tells."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pytest
 
 from sfumato import running
 from sfumato.bundle.read import open_bundle
+from sfumato.charts.shares import share_text
 from sfumato.checking import check
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import rotate_key
@@ -25,6 +27,7 @@ from sfumato_lab.economy.business.generate import generate_business
 from tests.cli.call import call
 from tests.golden.cases import CASES, KEY, Case, jobs
 from tests.report.test_preview import trace
+from tests.statistics.exact.records import release_file, write_records
 
 BUDGET = "budget = { alpha = 0.1, epsilon = 4 }"
 TWO = """
@@ -144,6 +147,21 @@ def test_the_page_says_first_that_it_is_confidential_and_what_choosing_means(mad
     assert all(label in page for label in (one.label for one in made.outcomes))
 
 
+def test_the_first_picture_of_a_table_has_what_readers_get_and_attackers_find_of_every_candidate(
+    made: Comparison,
+) -> None:
+    page = made.report.read_text(encoding="utf-8")
+    pictures = re.findall(r'<svg[^>]*aria-label="What readers get.*?<desc>(.*?)</desc>', page, re.DOTALL)
+    assert len(pictures) == len(made.tables)
+    for name, said in zip(made.tables, pictures, strict=True):
+        for one, told in zip(made.outcomes, said.rstrip(".").split("; "), strict=True):
+            loss = table(one, name)
+            assert told.startswith(one.label)
+            assert f"can be used: off by at most 10 % {share_text(loss.all.usable)}" in told
+            assert f"withheld, or merged into a coarser one {share_text(loss.all.withheld)}" in told
+            assert all(one.rate is None or f" {share_text(one.rate)}" in told for one in loss.attacks)
+
+
 def test_one_of_each_way_is_compared_unless_methods_are_named(made: Comparison) -> None:
     methods = [one.method for one in made.outcomes]
     assert set(methods) == {"smooth-pareto", "noise-infusion", "suppression", "rounding", "coarsening"}
@@ -251,6 +269,20 @@ def test_records_are_compared_and_tables_that_cannot_be_are_left_out_with_the_re
     assert all("true numbers that add up" in suppressed.left_out[name] for name in means)
     assert {one.name for one in suppressed.tables} == {one.name for one in release.tables} - suppressed.left_out.keys()
     assert found.legacy == "as written", "which is by top contributors"
+
+
+def test_suppressed_tables_with_totals_are_compared_with_noise_cell_by_cell(tmp_path: Path) -> None:
+    write_records(tmp_path)
+    path = release_file(tmp_path, ['number; count = "records"; by = ["place", "sector"]; totals = true'])
+    found = compare(load(path), methods=["laplace"], alphas=[Fraction(1, 20), Fraction(1, 10)], trials=1)
+    written, *noisy = found.outcomes
+    assert [one.label for one in noisy] == ["laplace, epsilon 1", "laplace, epsilon 4"], "alpha plays no part there"
+    assert all(table(one, "number").all.cells == table(written, "number").all.cells == 12 for one in noisy)
+
+
+def test_a_release_without_a_budget_is_compared_with_noise_of_any_definition(tmp_path: Path) -> None:
+    found = compare(load(ROUNDED.written(tmp_path)), methods=["laplace", "smooth-pareto"], epsilons=[Fraction(4)])
+    assert {one.method for one in found.outcomes} == {"rounding", "laplace", "smooth-pareto"}
 
 
 @pytest.mark.slow

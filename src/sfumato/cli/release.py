@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # only names for types
     from sfumato.engine.guesses import Guess
     from sfumato.measures.attacks import AttackResult
     from sfumato.measures.risk import Exposure
+    from sfumato.measures.usability import Usability
     from sfumato.measures.utility import Utility
     from sfumato.plan import Plan
     from sfumato.report.assessment import Assessment
@@ -237,10 +238,17 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     )
 
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
+    usable = {one.name: one for one in assessment.usability}
     for utility, exposure in zip(assessment.utilities, assessment.exposures, strict=True):
-        lines += [error_chart(utility), Text(_in_words(utility, exposure))]
+        published = usable.get(utility.name)
+        if utility.is_exact and published is not None:  # true numbers: what is withheld is what they cost
+            lines += [Text(f"{utility.title}: {published.in_words()}"), _published_table(published)]
+            lines += [Text(words) for found in exposure.attacks if (words := _attack_words(found))]
+        else:
+            lines += [error_chart(utility), Text(_in_words(utility, exposure))]
     together = [found for one in assessment.together for found in one.attacks]
     lines += [Text(words) for found in together if (words := _attack_words(found))]
+    lines += [Text(one.note) for one in assessment.together if one.note]
     lines += [
         Text(f"{found.title}: {found.words} is off by {found.mean_error:.2f} points on average.")
         for found in assessment.growth
@@ -254,6 +262,8 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     data: dict[str, Any] = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
     data |= {"growth": [found.data() for found in assessment.growth]} if assessment.growth else {}
     data |= {"together": [found.data() for found in together]} if together else {}
+    sensitive = [one for found in assessment.together for one in found.sensitive()]
+    data |= {"sensitive": sensitive} if sensitive else {}
     data |= {"usability": [found.data() for found in assessment.usability]}
     data |= {"sparse": list(map(sparse_data, assessment.sparse))} if assessment.sparse else {}
     data |= {"network": asdict(assessment.network)} if assessment.network is not None else {}
@@ -283,6 +293,18 @@ def error_chart(utility: "Utility") -> RenderableType:
             Text(bar or "▏", style="dark_orange3"),
             relative,
         )
+    return table
+
+
+def _published_table(found: "Usability") -> RenderableType:
+    """What is published and withheld of true numbers, by size of the cell."""
+    from sfumato.measures.usability import PUBLISHED, published_rows
+
+    table = Table(box=None)
+    for heading in (found.sizes, *PUBLISHED):
+        table.add_column(heading, justify="right")
+    for row in published_rows(found):
+        table.add_row(*row)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -52,10 +53,21 @@ class Costs:
     kept: float = 0.01
     """The part of it that a cell costs which was withheld in the last period."""
 
-    def of(self, system: System, *, weights: Floats | None = None, before: Flags | None = None) -> Floats:
-        """The cost of every cell; `weights` are factors, such as more for totals."""
+    def of(
+        self,
+        system: System,
+        *,
+        weights: Floats | None = None,
+        before: Flags | None = None,
+        among: Flags | None = None,
+    ) -> Floats:
+        """The cost of every cell; `weights` are factors, such as more for totals.
+
+        The typical value is that `among` some cells: jobs and dollars in one system have one each.
+        """
         size = np.abs(system.value)
-        typical = float(np.median(size[size > 0])) if bool(np.any(size > 0)) else 1.0
+        some = size > 0 if among is None else (size > 0) & among
+        typical = float(np.median(size[some])) if bool(np.any(some)) else 1.0
         cost = self.cell + self.value * size / typical
         if weights is not None:
             cost = cost * weights
@@ -146,14 +158,20 @@ def _improved(search: Search, tries: int, stop: Callable[[], bool], progress: Ca
     """A cheaper pattern, if one is found: dear cells shown again, and in small systems all begun anew."""
     small = len(search.system) <= _SMALL
     best = _pruned(search, stop) if small and tries else search
+    number = tries * len(_SHARES)
     for turn in range(tries):
-        progress("improving", turn / tries)
-        for share in _SHARES:
+        for at, share in enumerate(_SHARES, start=turn * len(_SHARES)):
             if not stop():
-                best = _cheaper(best, _without_dear(best, share, turn, stop))
+                told = partial(_part_of, progress, at, number)
+                best = _cheaper(best, _without_dear(best, share, turn, stop, told))
         if small and not stop():
             best = _cheaper(best, _pruned(_begun_anew(search, turn + 1, stop), stop))
     return best
+
+
+def _part_of(progress: Callable[[str, float], None], at: int, number: int, _words: str, share: float) -> None:
+    """Tell how far all tries are, while one of them protects anew what it opened."""
+    progress("improving", (at + share) / number)
 
 
 def _cheaper(one: Search, other: Search) -> Search:
@@ -162,7 +180,9 @@ def _cheaper(one: Search, other: Search) -> Search:
     return other if better else one
 
 
-def _without_dear(search: Search, share: float, turn: int, stop: Callable[[], bool]) -> Search:
+def _without_dear(
+    search: Search, share: float, turn: int, stop: Callable[[], bool], told: Callable[[str, float], None]
+) -> Search:
     """The same with some of the dearest cells shown again, and what they protected protected anew.
 
     Later turns show other cells again, as many, by chance.
@@ -175,7 +195,8 @@ def _without_dear(search: Search, share: float, turn: int, stop: Callable[[], bo
     else:
         order = np.random.default_rng(turn).permutation(len(opened))
     trial.drop(np.sort(opened[order][turn % 2 : max(int(share * len(opened)), 1)]))
-    _protect(trial, stop, lambda _words, _share: None)
+    told("improving", 0.0)
+    _protect(trial, stop, told)
     trial.shed()
     return trial
 

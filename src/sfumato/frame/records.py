@@ -68,7 +68,8 @@ class Records(Source):
     levels: tuple[Column, ...] = Field(
         (),
         description="columns that name larger units to protect as well, such as the establishment or the enterprise; "
-        "for top-contributors and perturbed-values; cubes and counts of records protect the last of them with "
+        "for top-contributors, perturbed-values and the rules of true numbers; "
+        "cubes and counts of records protect the last of them with "
         '`protects = "unit"`; otherwise cubes and weighted counts protect single records all the same, and other '
         "statistics of people refuse it",
     )

@@ -79,6 +79,12 @@ class JointFindings:
     """Which cells are sensitive: the table, why, and how many."""
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By table, what is told of each of its cells."""
+    note: str = ""
+    """How to read what attacks find."""
+
+    def sensitive(self) -> list[dict[str, str]]:
+        """Which cells are sensitive, for machines."""
+        return [dict(zip(("table", "why", "cells"), one, strict=True)) for one in self.reasons]
 
 
 def pooled(results: Iterable[AttackResult]) -> AttackResult:

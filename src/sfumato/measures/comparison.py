@@ -23,6 +23,12 @@ ALONE = f"contributor alone in a cell (within {PERCENT} %)"
 SUBTRACTED = f"contributor alone in a cell, by subtracting all others from a coarser table (within {PERCENT} %)"
 ATTACKS = (LARGEST, ALONE, SUBTRACTED)
 """What is tried on every protection alike; each succeeds on every target where true numbers are published."""
+IN_SHORT = {
+    LARGEST: "the largest in a cell, by the second largest",
+    ALONE: "who is alone in a cell",
+    SUBTRACTED: "the same, by subtraction",
+}
+"""Attacks as headings of a chart."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,11 @@ from math import exp, isnan, log, log1p
 import numpy as np
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
+from sfumato.charts.shares import Row, draw_shares
 from sfumato.charts.svg import percent
 from sfumato.measures.attacks import AttackResult
 from sfumato.measures.risk import SENSITIVITY_SHARES, Sensitivity, posterior
+from sfumato.measures.usability import Usability
 from sfumato.measures.utility import ClassUtility, Stratification, Utility
 from sfumato.privacy.guarantee import Guarantee
 
@@ -23,7 +25,8 @@ def table(caption: str, headings: Iterable[str], rows: Iterable[Sequence[str]]) 
         f"<tr><th scope='row'>{escape(row[0])}</th>{''.join(f'<td>{escape(figure)}</td>' for figure in row[1:])}</tr>"
         for row in rows
     )
-    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"
+    made = f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"
+    return f'<div class="wide">{made}</div>'  # more columns than a screen has room for are scrolled
 
 
 def attacks_table(
@@ -79,6 +82,19 @@ def error_by_size(utility: Utility) -> str:
     """Draw the mean error of cells by their true count, beside the error that was expected."""
     title = "Error by size of the cell"
     return _errors(utility.by_size, unit=utility.unit, title=title, axis=f"true {utility.sizes}")
+
+
+def published_by_size(found: Usability) -> str:
+    """Draw how many cells of true numbers are published and withheld, by their true size."""
+    every = (*found.by_size, found.all)
+    rows = [Row(one.label, (1 - one.withheld / one.cells, 0, one.withheld / one.cells)) for one in every if one.cells]
+    return draw_shares(
+        rows,
+        whole=f"Cells that are not zero, by {found.sizes}",
+        parts=("published", "", "withheld"),
+        name="Published and withheld cells by size",
+        first=False,
+    )
 
 
 def error_by_stratum(stratification: Stratification, label: str, unit: str) -> str:

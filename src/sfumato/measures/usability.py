@@ -27,6 +27,8 @@ class SizeUsability:
     """Published, and expected to be off by more than the accuracy allows."""
     expected_error: float | None
     """The mean over published cells; None where none is published."""
+    value_withheld: float | None = None
+    """The share of the value of all cells that is in those that are withheld."""
 
     @property
     def usable(self) -> float:
@@ -52,6 +54,13 @@ class Usability:
         """A heading for its table."""
         return f"{self.title}: cells that are off by more than {self.share} of their value"
 
+    def in_words(self) -> str:
+        """What is published of true numbers, in a sentence."""
+        every, gone = self.all, self.all.value_withheld or 0.0
+        text = f"{every.cells - every.withheld:,} of {every.cells:,} cells that are not zero are published"
+        text += ", with their true values"
+        return f"{text}; {every.withheld:,} are withheld, with {gone:.1%} of the {self.unit}." if gone else f"{text}."
+
     @property
     def share(self) -> str:
         """The accuracy in words."""
@@ -75,6 +84,23 @@ def usability_rows(found: Usability) -> list[tuple[str, ...]]:
             f"{part.unusable:,}",
             f"{part.usable:.1%}" if part.cells else "",
             "" if part.expected_error is None else f"{part.expected_error:,.4g}",
+        )
+        for part in (*found.by_size, found.all)
+    ]
+
+
+PUBLISHED = ("cells that are not zero", "withheld", "share of cells", "share of the value")
+
+
+def published_rows(found: Usability) -> list[tuple[str, ...]]:
+    """What is withheld of true numbers: one line for each size, and one for all."""
+    return [
+        (
+            part.label,
+            f"{part.cells:,}",
+            f"{part.withheld:,}",
+            f"{part.withheld / part.cells:.1%}" if part.cells else "",
+            "" if part.value_withheld is None else f"{part.value_withheld:.1%}",
         )
         for part in (*found.by_size, found.all)
     ]
@@ -125,6 +151,7 @@ def measure_usability(
         "withheld": withheld[some],
         "unusable": (error > accuracy * np.abs(true))[some] & ~withheld[some],
         "error": np.where(withheld, np.nan, error)[some],
+        "value": np.abs(true)[some],
     }
     parts = by_class(_class, classes=size_classes(size[some], bounds), **columns)
     return Usability(
@@ -138,8 +165,10 @@ def measure_usability(
     )
 
 
-def _class(*, withheld: Flags, unusable: Flags, error: Floats) -> dict[str, Any]:
+def _class(*, withheld: Flags, unusable: Flags, error: Floats, value: Floats) -> dict[str, Any]:
+    whole = float(value.sum())
     return {
+        "value_withheld": float(value[withheld].sum()) / whole if whole else None,
         "cells": len(withheld),
         "withheld": int(withheld.sum()),
         "unusable": int(unusable.sum()),

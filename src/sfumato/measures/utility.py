@@ -137,6 +137,11 @@ class Utility:
     reference: AgainstReference | None = None
     """The same table under another protection, where one is named."""
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether what is published is true by the method, and not by chance."""
+        return self.cells > 0 and self.mean_error == 0 == self.expected_error
+
 
 def measure_utility(view: View, codelists: Mapping[str, Codelist] | None = None) -> Utility:
     """Compare the published values of a table with the true ones; codelists give strata their labels."""

@@ -191,28 +191,32 @@ class Wanted:
         fitting: dict[str, Any] = {}
         if is_free(self.method):
             fitting = {"composite": None, "nonnegative": False, "parts": None}
-        if (release.data.of_jobs and not is_exact(self.method)) or self.method == "coarsening":
-            fitting["totals"] = False
+        costs = not is_free(self.method)
+        if costs or (release.data.of_jobs and not is_exact(self.method)) or self.method == "coarsening":
+            fitting["totals"] = False  # cells are compared, and readers of noisy ones add them up
         return Table.model_validate({**dict(table), **fitting, "protect": Protection(**said)})
 
-    def about(self, release: Release) -> About:
-        """The first section of the release, with a budget for this method."""
-        budget = None if is_free(self.method) else _budget(release, self.alpha)
-        return release.about.model_copy(update={"budget": budget, "earlier": ()})
+    def abouts(self, release: Release) -> Iterator[About]:
+        """First sections of the release with a budget for this method: of the strongest definition, and of others."""
+        for budget in (None,) if is_free(self.method) else _budgets(release, self.alpha):
+            yield release.about.model_copy(update={"budget": budget, "earlier": ()})
 
 
-def _budget(release: Release, alpha: Fraction | None) -> Budget:
-    """A budget that fits what is asked: of the definition that the release has, or of the strongest that there is."""
+def _budgets(release: Release, alpha: Fraction | None) -> Iterator[Budget]:
+    """Budgets that fit what is asked: of the definition that the release has, or of those that there are."""
     own = release.about.budget
     if own is not None:
         changed = {"epsilon": Fraction(_PLENTY)} | ({"alpha": alpha} if alpha and own.alpha != NO_ALPHA else {})
-        return own.model_copy(update={**changed, "window": None})
+        yield own.model_copy(update={**changed, "window": None})
+        return
     limited = [name for name, one in release.data.measures.items() if (one.cap if release.data.of_jobs else one.floor)]
     of_workers = any(not release.data.is_known(name) for one in release.tables for name in (*one.by, *one.where))
     jobs = "weak" if of_workers else "strong"
     definition = jobs if release.data.of_jobs else "units" if limited else "individuals"
-    said = {"alpha": alpha or Fraction(1, 10), "epsilon": _PLENTY, "definition": definition, "totals": limited}
-    return Budget.model_validate(said)
+    said = {"alpha": alpha or Fraction(1, 10), "epsilon": _PLENTY, "totals": limited}
+    yield Budget.model_validate(said | {"definition": definition})
+    if definition != "individuals":  # the release promises nothing yet that this would fall short of
+        yield Budget.model_validate({**said, "definition": "individuals", "totals": []})
 
 
 def by_default(release: Release) -> list[Wanted]:
@@ -224,7 +228,9 @@ def by_default(release: Release) -> list[Wanted]:
     keyed = ("noise-infusion",) if release.data.of_jobs else FOR_TOTALS
     formal = ("smooth-pareto",) if release.data.of_jobs else ("smooth-pareto", "laplace")
     found = [Wanted(method=name) for name in (*formal, *keyed)]
-    found += [Wanted(method="suppression", options=rules), Wanted(method="rounding", options={"base": 5})]
+    if not all(one.protect.method == "suppression" for one in release.tables):  # whose rules are the office's own
+        found.append(Wanted(method="suppression", options=rules))
+    found.append(Wanted(method="rounding", options={"base": 5}))
     asked = {name for one in release.tables for name in one.by}
     if any((one.level_of or ("",))[0] in asked for one in release.data.attributes.values()):
         bare = {key: value for key, value in rules.items() if key not in ("zeros", "full")}

@@ -125,7 +125,10 @@ def _candidates(tried: Trials, each: Sequence[Wanted]) -> tuple[list[Candidate],
         if not candidate.release.tables:
             failed.setdefault(wanted.method, {})[candidate.label] = _reasons(candidate)
             continue
-        if wanted.by_default and any(candidate.protections == one.protections for one in found):
+        same_figures = [one for one in found if candidate.protections == one.protections]
+        if wanted.by_default and same_figures:
+            continue
+        if any(candidate.label == one.label for one in same_figures):  # another alpha, which plays no part there
             continue
         same = sum(candidate.label == one.label.partition(" (")[0] for one in found)
         found.append(replace(candidate, label=f"{candidate.label} ({same + 1})") if same else candidate)

@@ -6,11 +6,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sfumato.charts.plots import Axis, Bar, Group, Mark, Panel, draw_bars, draw_panels
-from sfumato.charts.svg import percent
-from sfumato.measures.comparison import PERCENT, Loss
+from sfumato.charts.shares import Row, draw_grid, draw_shares
+from sfumato.measures.comparison import IN_SHORT, PERCENT, Loss
 from sfumato.measures.drawing import table
 from sfumato.privacy.guarantee import at_most
+from sfumato.report.candidates import AS_WRITTEN
 from sfumato.report.trials import SIZE, Outcome, TableLoss
 
 NOTE = (
@@ -21,6 +21,8 @@ CHOOSING = (
     "Whoever chooses a method or its parameters by these figures reveals something by the choice, which no guarantee "
     "covers. Compare on earlier, synthetic or public data; or fix beforehand by which rule one candidate is taken."
 )
+_MOST_COLUMNS = 12
+"""Strata of more codes are in tables alone."""
 TRIED_ON_ALL = "The same attacks on all: what is disclosed, of what true numbers would disclose"
 HEADINGS = (
     *("cells", "withheld", "value withheld", "usable", "median error", "mean error"),
@@ -101,11 +103,14 @@ def explanations(made: Comparison) -> list[str]:
 
 
 def comparison_body(made: Comparison) -> str:
-    """The page below its heading."""
+    """The page below its heading: pictures first, and how to read them at the end."""
     said = "".join(f"<p>{escape(words)}</p>" for words in explanations(made))
     tables = "".join(_table(made, name, title) for name, title in made.tables.items())
-    after = _own_attacks(made.outcomes) + _reasons(made)
-    return f"<p><strong>{escape(CHOOSING)}</strong></p>{_overview(made)}{said}{tables}{after}"
+    left = len(_left_out(made))
+    gone = f" Not everything could be tried: {left} left out, with reasons at the end." if left else ""
+    begin = f"{len(made.outcomes)} ways to protect the same tables.{gone}"
+    after = f"<h2>How to read this page</h2>{said}{_overview(made)}{_own_attacks(made.outcomes)}{_reasons(made)}"
+    return f"<p><strong>{escape(CHOOSING)}</strong></p><p>{escape(begin)}</p>{tables}{after}"
 
 
 def losses_of(made: Comparison, name: str) -> list[tuple[Outcome, TableLoss]]:
@@ -116,18 +121,19 @@ def losses_of(made: Comparison, name: str) -> list[tuple[Outcome, TableLoss]]:
 def _overview(made: Comparison) -> str:
     rows = [
         (
-            found.label,
+            _named(found),
             "none" if found.epsilon is None else at_most(found.epsilon),
             f"{found.trials}",
             f"{len(found.tables)} of {len(made.tables)}",
         )
         for found in made.outcomes
     ]
-    left = len(_left_out(made))
-    said = (
-        f"<p>Candidates, or tables of them, that are left out: {left}. The reasons are at the end.</p>" if left else ""
-    )
-    return table("Candidates", ("candidate", "epsilon of all tables", "trials", "tables"), rows) + said
+    return table("Candidates", ("candidate", "epsilon of all tables", "trials", "tables"), rows)
+
+
+def _named(found: Outcome) -> str:
+    """What a candidate is called on the page."""
+    return f"{found.label}: {found.method}" if found.label == AS_WRITTEN else found.label
 
 
 def _left_out(made: Comparison) -> list[tuple[str, str]]:
@@ -144,61 +150,70 @@ def _reasons(made: Comparison) -> str:
 def _table(made: Comparison, name: str, title: str) -> str:
     found = losses_of(made, name)
     parts = [f"<h2>{escape(title)}</h2>"]
-    parts += [f"<figure>{chart}</figure>" for chart in charts(found)]
+    parts += [f"<figure>{chart}</figure>" for chart in charts(found, made.accuracy, made.strata)]
     parts.append(
-        table("All cells", ("candidate", *HEADINGS), [(one.label, *loss_row(loss.all)) for one, loss in found])
+        table("All cells", ("candidate", *HEADINGS), [(_named(one), *loss_row(loss.all)) for one, loss in found])
     )
     parts.append(_attacks(found))
     parts += [_by(found, what) for what in (SIZE, *made.strata)]
     return "".join(parts)
 
 
-def charts(found: Sequence[tuple[Outcome, TableLoss]]) -> Iterator[str]:
-    """Usable cells, the error by size of the cell, and what attacks find out, of one table."""
-    yield _bars(
-        {one.label: loss.all.usable or 0.0 for one, loss in found},
-        title="cells that can be used",
-        name="Cells that can be used",
+def charts(found: Sequence[tuple[Outcome, TableLoss]], accuracy: float, strata: Sequence[str] = ()) -> Iterator[str]:
+    """What becomes of the cells of one table beside what attacks find out, and where cells can be used."""
+    tried = {one.attack: one.targets for _, loss in found for one in loss.attacks}
+    names = [_named(outcome) for outcome, _ in found]
+    rows = []
+    for outcome, loss in found:
+        rates = {one.attack: one.rate for one in loss.attacks}
+        usable, withheld = loss.all.usable or 0.0, loss.all.withheld or 0.0
+        parts = (usable, max(1 - usable - withheld, 0.0), withheld)
+        rows.append(Row(_named(outcome), parts, [rates.get(name) for name in tried]))
+    yield draw_shares(
+        rows,
+        whole="What readers get: of all cells",
+        parts=(
+            f"can be used: off by at most {100 * accuracy:.3g} %",
+            "published, but off by more",
+            "withheld, or merged into a coarser one",
+        ),
+        above="What attackers find, of what true numbers tell",
+        beside=[f"{IN_SHORT[name]}: {targets:,}" for name, targets in tried.items()],
+        name="What readers get, and what attackers find",
     )
-    yield _error_by_size(found)
-    tried = [(one.label, attack) for one, loss in found for attack in loss.attacks if attack.rate is not None]
-    for name in dict.fromkeys(attack.attack for _, attack in tried):
-        rates = {label: attack.rate or 0.0 for label, attack in tried if attack.attack == name}
-        yield _bars(rates, title=f"disclosed: {name}", name=name)
-
-
-def _bars(shares: Mapping[str, float], *, title: str, name: str) -> str:
-    groups = [Group((label,), [Bar(share, share, share, f"{share:.0%}")], label) for label, share in shares.items()]
-    return draw_bars(groups, (), title=title, name=name)
-
-
-def _error_by_size(found: Sequence[tuple[Outcome, TableLoss]]) -> str:
-    sizes = list(dict.fromkeys(part.label for _, loss in found for part in loss.losses.get(SIZE, ())))
-    marks = []
-    for at, (_, loss) in enumerate(found):
-        known = [part for part in loss.losses.get(SIZE, ()) if part.median_relative is not None]
-        marks.append(
-            Mark(
-                kind="columns",
-                x=[sizes.index(part.label) for part in known],
-                y=[part.median_relative or 0.0 for part in known],
-                series=at,
-            )
+    for what in (SIZE, *strata):
+        labels = list(dict.fromkeys(part.label for _, loss in found for part in loss.losses.get(what, ())))
+        if not 1 < len(labels) <= _MOST_COLUMNS:
+            continue
+        usable = [[known.get(one) for one in labels] for known in _by_label(found, what, "usable")]
+        over = f"by true {what}" if what == SIZE else f"by {what}"
+        yield draw_grid(
+            list(zip(names, usable, strict=True)),
+            labels,
+            title="Where cells can be used",
+            over=over,
+            name=f"Cells that can be used, {over}",
         )
-    across = Axis(title=f"true {SIZE}", classes=sizes)
-    up = Axis(title="typical (median) error of published cells", kind="symlog", constant=0.01, text=percent)
-    return draw_panels(
-        [Panel(across, up, marks)],
-        title="Error by size of the cell",
-        series=[one.label for one, _ in found],
-        size=(560, 300),
-    )
+        errors = [[known.get(one) for one in labels] for known in _by_label(found, what, "median_relative")]
+        yield draw_grid(
+            list(zip(names, errors, strict=True)),
+            labels,
+            title="Typical error of published cells",
+            over=f"the median in percent, {over}",
+            name=f"Typical error, {over}",
+            wanted=False,
+        )
+
+
+def _by_label(found: Sequence[tuple[Outcome, TableLoss]], what: str, figure: str) -> list[dict[str, float | None]]:
+    """One figure of every candidate by the labels of groups of cells."""
+    return [{part.label: getattr(part, figure) for part in loss.losses.get(what, ())} for _, loss in found]
 
 
 def attack_rows(found: Sequence[tuple[Outcome, TableLoss]]) -> tuple[list[str], list[tuple[str, ...]]]:
     """The attacks that are tried on all, and what each discloses under every candidate."""
     names = list(dict.fromkeys(one.attack for _, loss in found for one in loss.attacks))
-    rates = [(outcome.label, {one.attack: one.words for one in loss.attacks}) for outcome, loss in found]
+    rates = [(_named(outcome), {one.attack: one.words for one in loss.attacks}) for outcome, loss in found]
     return names, [(label, *(known.get(name, "") for name in names)) for label, known in rates]
 
 

@@ -13,6 +13,7 @@ from sfumato.measures.drawing import (
     error_by_size,
     error_by_stratum,
     odds_by_size,
+    published_by_size,
     sensitivity_of_cells,
     table,
     true_against_protected,
@@ -29,7 +30,7 @@ from sfumato.measures.risk import (
     Suppression,
     odds_of_sizes,
 )
-from sfumato.measures.usability import HEADINGS, usability_rows
+from sfumato.measures.usability import HEADINGS, PUBLISHED, Usability, published_rows, usability_rows
 from sfumato.measures.utility import Association, ClassUtility, Utility
 from sfumato.method import CONFIDENCE
 from sfumato.plan import Plan
@@ -48,13 +49,22 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   margin: 0 auto; max-width: 62rem; padding: 1.5rem; }
 .confidential { background: #7a1f1f; color: #fff; padding: .6rem 1rem; border-radius: .4rem; font-weight: 600; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; line-height: 1.35; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
-th, td { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: right; }
+th[scope=row] { font-weight: 500; min-width: 9rem; }
+th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
 tr > :not(:first-child) { max-width: 11rem; }
 th:first-child, td:first-child { text-align: left; }
 figure { display: inline-block; margin: 0 1rem 1rem 0; background: #fffdf9; border-radius: .4rem; padding: .5rem; }
 svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }
+details { margin: .5rem 0 1rem; } summary { cursor: pointer; }
+@media print {
+  body { max-width: none; padding: 0; background: #fff; font-size: 10pt; }
+  .confidential { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .wide { overflow: visible; } table { font-size: 8pt; } th, td { padding: .1rem .35rem; }
+  figure, tr { break-inside: avoid; } h2, caption { break-after: avoid; } figure { display: block; padding: 0; }
+}
 """
 _WHY = ("table", "why", "cells")
 _DRAWN_SIZE = 100
@@ -97,7 +107,11 @@ def write_page(path: Path, about: About, *, note: str, heading: str, body: str) 
 def report_body(found: Assessment) -> str:
     """All findings about a release, section by section."""
     plan, about = found.plan, found.plan.release.about
-    sections = (_section(plan, *both) for both in zip(found.utilities, found.exposures, strict=True))
+    usable = {one.name: one for one in found.usability}
+    sections = (
+        _section(plan, utility, exposure, usable.get(utility.name))
+        for utility, exposure in zip(found.utilities, found.exposures, strict=True)
+    )
     grown = (
         table(f"{one.title}: growth since the {LABELS[one.since].lower()}", ("what", "found"), one.rows())
         for one in found.growth
@@ -128,7 +142,9 @@ def _sizes(plan: Plan) -> str:
     return _odds(odds_of_sizes(plan.guarantee), caption) + (f"<figure>{drawn}</figure>" if drawn else "")
 
 
-def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
+def _section(plan: Plan, utility: Utility, exposure: Exposure, usable: Usability | None) -> str:
+    if utility.is_exact and usable is not None:
+        return _section_of_true_numbers(plan, utility, exposure, usable)
     labels = {part.attribute: plan.label(part.attribute) for part in utility.by_stratum}
     charts = [true_against_protected(utility), error_by_size(utility)]
     charts += [error_by_stratum(part, labels[part.attribute], utility.unit) for part in utility.by_stratum]
@@ -151,6 +167,17 @@ def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
 {_suppression(exposure.suppression)}
 {_attacks(plan, utility, exposure)}
 {_odds(alone, "Telling two sizes of an establishment apart, this table alone")}"""
+
+
+def _section_of_true_numbers(plan: Plan, utility: Utility, exposure: Exposure, usable: Usability) -> str:
+    """What is published and withheld: published cells have no errors to draw, and are true by no chance."""
+    return f"""<h2>{escape(utility.title)}</h2>
+<p>{escape(usable.in_words())}</p>
+<figure>{published_by_size(usable)}</figure>
+{table("Published and withheld, by true size of the cell", (usable.sizes, *PUBLISHED), published_rows(usable))}
+{_reference(utility)}
+{_sensitivity(exposure.sensitivity, utility.unit)}
+{_attacks(plan, utility, exposure)}"""
 
 
 def _in_short(utility: Utility) -> str:
@@ -203,7 +230,8 @@ def _together(found: JointFindings) -> str:
     """What was tried on all tables of a kind together."""
     why = table("Which cells are sensitive, and why; a cell may be so for several reasons", _WHY, found.reasons)
     tried = attacks_table(found.caption, found.attacks, guess=found.guess)
-    return f"<h2>{escape(found.heading)}</h2>{why if found.reasons else ''}{tried}"
+    note = f"<p>{escape(found.note)}</p>" if found.note and found.attacks else ""
+    return f"<h2>{escape(found.heading)}</h2>{why if found.reasons else ''}{tried}{note}"
 
 
 def _whole(utility: Utility) -> str:

@@ -41,6 +41,7 @@ from sfumato.release import Release
 from sfumato.report.assess import MOST_STRATA, assess_answers, true_cells
 from sfumato.report.candidates import AS_WRITTEN, Wanted, why_not, with_epsilon
 from sfumato.report.published import PublishedRelease, on_trial
+from sfumato.sections import About
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import is_free
 from sfumato.statistics.table import Table
@@ -182,14 +183,25 @@ class Trials:
                 tables[table.name] = wanted.on(table, self.release)
             except ValidationError as error:
                 left[table.name] = why_not(error)
-        about = wanted.about(self.release)
-        found = self._candidate(wanted.label, wanted.method, tables, about, left)
+        found, about = self._first_that_fits(wanted, tables, left)
         if not found.release.tables or wanted.epsilon is None:
             return found
         plan = make_plan(found.release, self.codelists, self.secret(0))
+        if wanted.alpha is not None and all(_hides_single_jobs(one) for one in plan.tables):
+            return self.under(replace(wanted, alpha=None))  # it plays no part there
         shared = {one.name: one for one in with_epsilon(found.release, plan, wanted.epsilon).tables}
         # With its share of epsilon a table may be beyond what the method can do; others keep theirs.
         return self._candidate(wanted.label, wanted.method, shared, about, found.left_out)
+
+    def _first_that_fits(
+        self, wanted: Wanted, tables: Mapping[str, Table], left: Mapping[str, str]
+    ) -> tuple[Candidate, About]:
+        """The candidate under the strongest budget that any of its tables can keep to."""
+        made = [
+            (self._candidate(wanted.label, wanted.method, tables, about, left), about)
+            for about in wanted.abouts(self.release)
+        ]
+        return next((one for one in made if one[0].release.tables), made[0])
 
     def _candidate(
         self, label: str, method: str, tables: Mapping[str, Table], about: Any, left: Mapping[str, str]
@@ -424,6 +436,12 @@ def _not_compared(table: PublishedTable) -> str:
         ),
     }
     return next((words for words, holds in reasons.items() if holds()), "")
+
+
+def _hides_single_jobs(table: PublishedTable) -> bool:
+    """Whether its guarantee is for individuals alone, for whom sizes and so alpha play no part."""
+    bound = table.guarantee.bound
+    return bound is not None and bound.definition == "individuals"
 
 
 def refuse_unknown_strata(release: Release, codelists: Mapping[str, Codelist], attributes: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.checking import check
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.release import load
 from sfumato.report.assess import assess
@@ -76,6 +77,12 @@ def test_rules_that_nothing_meets_are_refused_before_anything_is_written(folder:
     with pytest.raises(SfumatoError, match="not even all together"):
         run(load(written(folder, [NUMBER], rules='method = "coarsening", minimum_units = 100')))
     assert not (folder / "release_bundle").exists()
+
+
+def test_tables_with_the_same_groups_have_one_cost(folder: Path) -> None:
+    by_value = f'{PLACES}; protect = {{ {RULES}, cost = "value" }}'
+    with pytest.raises(SfumatoError, match="the same `cost`"):
+        check(load(written(folder, [NUMBER, by_value])))
 
 
 def test_a_filter_by_what_a_table_is_by_is_refused(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """True numbers of jobs: establishments are the units, and combinations without any are known zeros."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -105,6 +106,38 @@ def test_either_cost_withholds_what_is_sensitive(tmp_path: Path, cost: str) -> N
     published = run(load(written(tmp_path, f'minimum_units = 2, cost = "{cost}"')))
     rows = pq.read_table(published.bundle / "tables/pay.parquet").to_pylist()
     assert [row["value"] for row in rows if row["establishments"]] == [None, None, None]
+
+
+@pytest.mark.parametrize(("jobs", "pay"), [("cells", "value"), ("value", "cells"), ("value", "value")])
+def test_every_table_is_withheld_at_its_own_cost_and_beside_values_of_its_own_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, pay: str
+) -> None:
+    places: list[Mapping[str, Any]] = []
+    costs: list[Any] = []
+
+    def noted_places(batch: Any, known: Any, **options: Any) -> Any:
+        found = linked_before(batch, known, **options)
+        places.append(found[0].places)
+        return found
+
+    def noted_cost(system: System, needs: Protection, **options: Any) -> Pattern:
+        costs.append(options["cost"])
+        return withhold(system, needs, **options)
+
+    linked_before = decide.link
+    monkeypatch.setattr(decide, "link", noted_places)
+    monkeypatch.setattr(decide, "withhold", noted_cost)
+    path = written(tmp_path, "minimum_units = 2")
+    first, between, last = path.read_text(encoding="utf-8").split("minimum_units = 2")
+    path.write_text(
+        f'{first}minimum_units = 2, cost = "{jobs}"{between}minimum_units = 2, cost = "{pay}"{last}', encoding="utf-8"
+    )
+    check(load(path))
+    for name, choice in (("jobs", jobs), ("pay", pay)):
+        at = places[0][name]
+        cost = costs[0][at[at >= 0]]
+        assert (cost.max() / cost.min() > 1.5) == (choice == "value")  # dearer where there is more in it, or all alike
+        assert 0.3 < float(np.median(cost)) < 3  # jobs do not cost nothing because dollars are many
 
 
 @pytest.mark.slow

@@ -1,15 +1,18 @@
 """True numbers through the whole house: what is withheld, and what later releases may not tell."""
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 from scipy.optimize import linprog
 
 from sfumato.checking import check
+from sfumato.cli.release import assessment_summary
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.release import load
@@ -281,6 +284,27 @@ def test_the_report_finds_nothing_that_the_rules_forbid_and_lists_why(folder: Pa
     assert "fewer units" in one["sensitive"]
     assert one["reader_low"] < one["true"] < one["reader_high"]
     assert any("fewer units" in why and int(cells) >= 1 for _, why, cells in together.reasons)
+
+
+def test_the_report_says_what_is_withheld_and_draws_no_errors_of_true_numbers(folder: Path) -> None:
+    release = load(release_file(folder, [TURNOVER]))
+    run(release)
+    assessment = assess(release)
+    (usable,) = assessment.usability
+    withheld = sum(value is None for cell, value in rows(folder, "turnover").items() if "total" not in cell)
+    assert (usable.all.cells, usable.all.withheld) == (12, withheld)
+    page = assessment.report.read_text(encoding="utf-8")
+    assert f"{12 - withheld} of 12 cells that are not zero are published, with their true values" in page
+    assert f"with {usable.all.value_withheld:.1%} of the dollars" in page
+    assert "by chance" not in page, "true numbers are true on purpose"
+    assert "Error by" not in page
+    lines, told = assessment_summary(assessment)
+    shown = Console(width=200, file=StringIO(), record=True)
+    shown.print(lines)
+    text = shown.export_text()
+    assert f"{withheld} are withheld" in text
+    assert "None forbids" in text
+    assert [one["why"] for one in told["sensitive"]] == [why for _, why, _ in assessment.together[0].reasons]
 
 
 def test_the_bundle_says_the_rules_in_fields_and_what_was_proved(folder: Path) -> None:

@@ -133,6 +133,8 @@ def findings(
         attacks=(*attacks(seen), *(between_periods(seen, Seen.of(earlier), change) if _have_rules(earlier) else ())),
         reasons=tuple(_reasons(seen)),
         columns=cell_columns(seen),
+        note="Rules are about bounds of sensitive cells. None forbids that the mean of random tables comes near, or "
+        "that a cell which is not sensitive is told: these figures say what is left to guess.",
     )
 
 

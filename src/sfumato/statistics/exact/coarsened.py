@@ -114,6 +114,7 @@ class OfMeasure:
 
 
 def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]:
+    _refuse_other_costs(batch)
     of = OfMeasure.of(batch)
     found = _proved(of.programme, of.rules, told)
     if found is None:
@@ -129,6 +130,18 @@ def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]
         for (name, tree), cut, nodes in zip(of.trees.items(), found.nodes, of.programme.nodes, strict=True)
     }
     return {name: _answer(one.question, groups, of.parts, of.about[name]) for name, (one, _) in batch.items()}
+
+
+def _refuse_other_costs(batch: Batch) -> None:
+    """The same groups serve all tables of a measure, so they are chosen by one cost."""
+    costs = {one.method.cost: name for name, (one, _) in batch.items()}
+    if len(costs) > 1:
+        raise MethodError(
+            f"tables {', '.join(repr(name) for name in costs.values())}",
+            expected="the same `cost` in all tables of a measure, which have the same groups",
+            found=", ".join(f'cost = "{one}"' for one in costs),
+            do="write the same `cost` in each of them",
+        )
 
 
 def _proved(programme: Programme, rules: JointRules, told: Callable[[float], None]) -> Cuts | None:

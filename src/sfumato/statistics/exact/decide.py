@@ -25,8 +25,7 @@ from sfumato.statistics.exact.contributions import ABOUT_PARTS, ExactCells
 from sfumato.statistics.exact.differences import differences, with_unshown
 from sfumato.statistics.exact.linked import Linked, LinkedTable, linked
 
-_BY_VALUE = Costs(cell=0.01, value=1.0)
-_BY_CELLS = Costs(cell=1.0, value=0.01)
+_COSTS = {"value": Costs(cell=0.01, value=1.0), "cells": Costs(cell=1.0, value=0.01)}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,9 +75,11 @@ class Foreseen:
 
     def in_words(self) -> str:
         """The same in a sentence."""
+        are = "is" if self.sensitive == 1 else "are"
         return (
-            f"of {self.cells:,} cells that are not zero {self.sensitive:,} are sensitive and {self.withheld:,} would "
-            f"be {self.instead}, with a value of {self.value:,}. Confidential: how many are sensitive is not told."
+            f"of {self.cells:,} cells and totals that are not zero {self.sensitive:,} {are} sensitive and "
+            f"{self.withheld:,} would be {self.instead}, with a value of {self.value:,}. Confidential: how many are "
+            "sensitive is not told."
         )
 
     def figures(self) -> dict[str, int]:
@@ -327,12 +328,10 @@ def suppressed(
         lower=np.where(public, system.value, -np.inf), upper=np.where(public, system.value, np.inf)
     )
     protection = replace(protection, sensitive=protection.sensitive & ~public)
-    methods = [one.method for one, _ in batch.values()]
-    costs = _BY_VALUE if all(one.cost == "value" for one in methods) else _BY_CELLS
-    end = monotonic() + min(one.seconds for one in methods)
+    end = monotonic() + min(one.method.seconds for one, _ in batch.values())
     every = with_differences_of({**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}})
     shares = shares_in(found, every, protection.sensitive)
-    cost = costs.of(system, weights=_weights(found, batch), before=_withheld_last(found, batch, last))
+    cost = _costs(found, batch, _withheld_last(found, batch, last))
     pattern = withhold(
         system,
         protection,
@@ -372,13 +371,26 @@ def prove_with_unshown(system: System, withheld: Flags, protection: Protection, 
     return prove(replace(system, hidden=nothing), withheld | system.hidden, protection, **options)
 
 
-def _weights(found: Linked, batch: Batch) -> Floats:
-    """What every cell costs beside others: as much as in the table that it costs most in."""
-    weights = np.zeros(len(found.system))
+def _costs(found: Linked, batch: Batch, before: Flags | None) -> Floats:
+    """What it costs to withhold every cell: as much as in the table that it costs most in.
+
+    Values are told beside those of the same measure: dollars would make all jobs cost nothing.
+    """
+    cost, weights = np.zeros(len(found.system)), np.zeros(len(found.system))
+    of_measure: dict[str | None, Flags] = {}
     for name, (one, cells) in batch.items():
         at = found.places[name]
         np.maximum.at(weights, at[at >= 0], one.method.weights(cells)[at >= 0])
-    return np.where(weights > 0, weights, 1.0)
+        alike = of_measure.setdefault(one.question.measure, np.zeros(len(found.system), dtype=bool))
+        alike[at[at >= 0]] = True
+    weights = np.where(weights > 0, weights, 1.0)
+    for name, (one, _) in batch.items():
+        at = found.places[name][found.places[name] >= 0]
+        alike = of_measure[one.question.measure] if len(of_measure) > 1 else None
+        price = _COSTS[one.method.cost].of(found.system, weights=weights, before=before, among=alike)
+        cost[at] = np.maximum(cost[at], price[at])
+    elsewhere = _COSTS["cells"].of(found.system, before=before)
+    return np.where(cost > 0, cost, elsewhere)
 
 
 def _withheld_last(found: Linked, batch: Batch, last: Mapping[str, Cells]) -> Flags | None:
