@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
@@ -11,6 +12,8 @@ from typing import Any
 
 from fastapi import Request
 from markupsafe import Markup, escape
+
+from sfumato.errors import Said
 
 _QUALITY = re.compile(r"[01](\.[0-9]{0,3})?")
 _LONGEST = 500
@@ -33,7 +36,7 @@ class Language:
     synonyms: tuple[tuple[str, ...], ...] = field(repr=False)
     """Words that readers use for the same thing."""
 
-    def __call__(self, text: str, **values: Any) -> str:
+    def __call__(self, text: str, /, **values: Any) -> str:
         """A text with what stands in its braces; texts in markup stay what they are.
 
         >>> ENGLISH("{begin} to {end}", begin=1, end=2)
@@ -45,6 +48,21 @@ class Language:
         if any(isinstance(value, Markup) for value in values.values()):
             return Markup(escape(found)).format(**values)  # noqa: S704 — escaped
         return found.format(**values)
+
+    def said(self, error: Said) -> str:
+        """An error as a sentence, with its numbers as the language writes them.
+
+        >>> ENGLISH.said(Said("At least ε = {least}, and {most} cells.", {"least": Fraction(1, 4), "most": 1200}))
+        'At least ε = 0.25, and 1,200 cells.'
+        """
+        return self(error.text, **{name: self._fact(fact) for name, fact in error.facts.items()})
+
+    def _fact(self, fact: str | int | Fraction) -> str:
+        if isinstance(fact, str):
+            return fact
+        return (
+            self.number(fact) if isinstance(fact, int) else self.figures(f"{float(fact):,.6f}".rstrip("0").rstrip("."))
+        )
 
     def count(self, number: int, noun: str) -> str:
         """A number with its noun.

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Literal
 from urllib.parse import quote, urlencode
 
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
 from sfumato.serve.core.selection import ALL, alone, place_of, range_to_itself, select
 from sfumato.serve.page.language import ENGLISH, Language
@@ -126,6 +126,10 @@ class ReaderQuestion:
                     expected="at least one code, because it has no published total",
                     found="none",
                     do="choose codes of it, or all",
+                    said=said(
+                        "“{variable}” has no published total: choose at least one of its codes.",
+                        variable=variable.dimension.label,
+                    ),
                 )
         lists = {variable.name: variable.grouping for variable in self.grouped()}
         return select(self.table, {**asked, self.table.contents.name: self.metrics}, codelists=lists)
