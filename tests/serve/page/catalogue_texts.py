@@ -11,7 +11,7 @@ from sfumato.charts import maps, plots
 from sfumato.method import LARGEST
 from sfumato.serve.core import model, status
 from sfumato.serve.core.bundle import _KINDS, _OF_MEANS, _OF_TRUE_NUMBERS
-from sfumato.serve.page import changes, charts, question, site, table_page, view
+from sfumato.serve.page import changes, charts, language, question, site, table_page, view
 from sfumato.serve.page.table_page import DOWNLOADS, FILTERS
 
 SERVE = Path(sfumato.serve.__file__).parent
@@ -79,6 +79,7 @@ def in_tables() -> Iterator[str]:
     yield from (changes._INDEPENDENT, changes._FIRST, changes.NO_PERIODS, view._TOTAL)
     yield from (view._NOT_PARTS, view._OF_TOTALS, view._OF_SUMS, view._ERRORS)
     yield from (LARGEST, "the largest establishment of its workplace cell", "its count", "the cell's count")
+    yield from (*language.MADE, "Records")
     yield from ("In words", "BibTeX", "For a page of your own")
     yield from (
         "In Excel: Data, Get Data, From Other Sources, Blank Query, Advanced Editor. Refresh brings new figures.",

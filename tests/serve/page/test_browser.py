@@ -339,7 +339,23 @@ def test_long_words_and_periods_stay_where_they_belong(browser: Browser) -> None
             "heads => heads.map(head => Math.round(head.getClientRects()[0].height))"
         )
         assert max(tall) < 50, "2025-Q1 stands in one line"
-        expect(page.get_by_role("link", name="Skip to the table").last).to_be_in_viewport()
+        # The form is folded, so that a telephone shows figures first; what it asks for is shown above it again.
+        expect(page.locator("table.figures thead")).to_be_in_viewport()
+        expect(page.get_by_role("button", name="Show the table")).to_be_hidden()
+        page.locator("#build > summary").click()
+        page.get_by_role("button", name="Show the table").click()
+        expect(page.locator("#result-title")).to_be_focused()
+        expect(page.get_by_role("button", name="Show the table")).to_be_hidden()
+
+
+@pytest.mark.slow
+def test_without_scripts_a_link_leads_past_the_form(browser: Browser) -> None:
+    with (
+        asking(make_app(catalogue_of(table(dimension("place", ("a", "b")))), Settings())) as client,
+        visiting(browser, str(client.base_url), "/tables/made", width=360, java_script_enabled=False) as visited,
+    ):
+        expect(visited.page.get_by_role("button", name="Show the table")).to_be_visible()
+        expect(visited.page.get_by_role("link", name="Skip to the table").last).to_be_in_viewport()
 
 
 @pytest.mark.slow

@@ -83,8 +83,12 @@ def _common(own: ServedDimension, other: ServedDimension) -> ServedDimension:
 
 
 def _names(first: ServedTable, second: ServedTable) -> tuple[str, str]:
-    """What tells the tables apart."""
-    ways = ((table.period, table.title, table.release, table.id) for table in (first, second))
+    """What tells the tables apart; of identifiers the name of the bundle, where all else in them is the same."""
+    bundles, rests = zip(
+        *(table.id.split("-", 1) if "-" in table.id else (table.id, "") for table in (first, second)), strict=True
+    )
+    ids = bundles if rests[0] == rests[1] else (first.id, second.id)
+    ways = ((t.period, t.title, t.release, name) for t, name in zip((first, second), ids, strict=True))
     return next((one, other) for one, other in zip(*ways, strict=True) if one != other)
 
 

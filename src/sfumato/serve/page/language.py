@@ -17,6 +17,15 @@ from sfumato.errors import Said
 
 _QUALITY = re.compile(r"[01](\.[0-9]{0,3})?")
 _LONGEST = 500
+MADE = (
+    "Weighted number of {what}",
+    "Weighted total of {what}",
+    "Weighted mean of {what}",
+    "Total of {what}",
+    "Mean of {what}",
+    "Growth of {what}",
+)
+"""How labels of figures are made of what is measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +94,19 @@ class Language:
         return re.sub(r"(?<=\d)[,.](?=\d)", lambda sign: signs[sign[0]], text)
 
     def label(self, text: str) -> str:
-        """A label of a figure: each of its parts, where they are known."""
-        return self.texts.get(text) or ", ".join(self(part) for part in text.split(", "))
+        """A label of a figure: each of its parts, where they are known; what a cube counts and adds up is a part.
+
+        >>> languages()["de"].label("Weighted total of hours, standard error")
+        'Gewichtete Summe von hours, Standardfehler'
+        """
+        return self.texts.get(text) or ", ".join(map(self._part, text.split(", ")))
+
+    def _part(self, text: str) -> str:
+        for made in MADE:
+            before = made.removesuffix("{what}")
+            if text.startswith(before) and text not in self.texts:
+                return self(made, what=self(text.removeprefix(before)))
+        return self(text)
 
     def within(self, label: str) -> str:
         """A label within a sentence: its first letter small, unless it is one of an abbreviation.

@@ -258,6 +258,8 @@ MOST_PAIRS = 40_000
 """Of more pairs of places, one end is chosen when a table is opened."""
 OPENED = 20
 """How many codes may stand side by side when a table is opened."""
+RANGES = "ranges"
+"""The method whose tables have ranges in place of some figures."""
 _PAIRS = (("origin_", "destination_"), ("first_", "second_"))
 
 
@@ -319,6 +321,7 @@ def pair_of(dimensions: Sequence[ServedDimension]) -> tuple[ServedDimension, Ser
 
 def _rows_and_columns(dimensions: Sequence[ServedDimension]) -> tuple[ServedDimension | None, ServedDimension | None]:
     """The longest variable down, and across time or the shortest; of three or more, those that must be chosen."""
+    dimensions = [dimension for dimension in dimensions if len(dimension) > 1] or dimensions
     mandatory = [dimension for dimension in dimensions if not dimension.eliminable]
     shown = mandatory if len(dimensions) > 2 and len(mandatory) >= 2 else list(dimensions[: max(2, len(mandatory))])
     time = next((dimension for dimension in shown if dimension.role == "time" and len(dimension) > 1), None)
@@ -330,10 +333,12 @@ def _rows_and_columns(dimensions: Sequence[ServedDimension]) -> tuple[ServedDime
 
 
 def _first_metrics(table: ServedTable) -> tuple[str, ...]:
-    """The first value with its error, in percent where the table has that."""
+    """The first value with its error, in percent where the table has that; of ranges both ends, which are published."""
     if table.opened:
         return table.opened
     value = next(metric for metric in table.metrics if metric.kind == "value")
     about = {metric.kind: metric.code for metric in table.metrics if metric.about == value.code}
+    if table.method == RANGES:
+        return (value.code, about["low"], about["high"])
     error = about.get("rse") or about.get("error")
     return (value.code, error) if error else (value.code,)
