@@ -137,7 +137,7 @@ def test_too_many_figures_are_said_with_numbers(browser: Browser, bundles: dict[
     ):
         page = visited.page
         expect(page.get_by_role("heading", name="This selection has no answer")).to_be_visible()
-        expect(page.locator("#result")).to_contain_text("at most 100 cells")
+        expect(page.locator("#result")).to_contain_text("These are 304 figures, and at most 100 are given at once.")
         expect(page.locator("#cells")).to_have_text("304 figures are too many: the most is 100. Choose fewer codes.")
         page.get_by_label("State goes into").select_option("Total only")
         expect(page.locator("#cells")).to_have_text("38 figures")
