@@ -1,8 +1,20 @@
 """Every error of sfumato says what was expected, what was found, and what to do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Said:
+    """An error as one sentence for readers: a text of the catalogues of the page, and what stands in its braces."""
+
+    text: str
+    facts: Mapping[str, str | int | Fraction]
+    with_reason: bool = False
+    """Whether the error itself, in English, has a reason that the sentence has not."""
 
 
 class SfumatoError(Exception):
@@ -18,8 +30,8 @@ class SfumatoError(Exception):
     exit_code: ClassVar[int] = 2
     """What a command ends with: `sfumato.cli.EXIT_CODES` says what each number means."""
 
-    def __init__(self, where: str, *, expected: str, found: str, do: str) -> None:
-        self.where, self.expected, self.found, self.do = where, expected, found, do
+    def __init__(self, where: str, *, expected: str, found: str, do: str, said: Said | None = None) -> None:
+        self.where, self.expected, self.found, self.do, self.said = where, expected, found, do, said
         super().__init__(f"{where}\n  expected: {expected}\n  found:    {found}\n  do:       {do}")
 
 
@@ -30,7 +42,7 @@ def naming(named: str) -> Iterator[None]:
         yield
     except SfumatoError as error:
         where = error.where if error.where.startswith(named) else f"{named}: {error.where}"
-        raise type(error)(where, expected=error.expected, found=error.found, do=error.do) from error
+        raise type(error)(where, expected=error.expected, found=error.found, do=error.do, said=error.said) from error
 
 
 class UsageError(SfumatoError):

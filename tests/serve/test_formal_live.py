@@ -188,8 +188,8 @@ def test_readers_write_numbers_as_they_do_and_read_what_was_not_understood(asked
     assert "Das würde ε = 0,25 kosten" in page(epsilon="0,25", lang="de")
     assert "größter Betrieb der Zelle" in page(epsilon="0,25", method="smooth-pareto", lang="de")
     for text in ("much", "1,000"):
-        assert f"Found: {text}. Needed: a number above 0" in page(epsilon=text)
-    assert "Needed: a number from 0.000001 to 2," in page(epsilon="50")
+        assert f"“{text}” is no number for ε." in page(epsilon=text)
+    assert "ε can be from 0.01 to 2 here," in page(epsilon="50")
     unknown = page(by="nothing", epsilon="0.25")
     assert "Found: nothing. Needed: attributes: place, industry" in unknown
     assert "data.attributes" not in unknown, "what the release file describes is not for analysts to change"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, log10
+from typing import TypedDict
 
 import numpy as np
 
@@ -171,8 +172,16 @@ def signed_area(ring: Ring) -> float:
     return float(x[:-1] @ y[1:] - x[1:] @ y[:-1]) / 2  # from the first corner, which the last side leads back to
 
 
-def enclosing_nothing(codes: Sequence[str]) -> dict[str, str]:
-    """What is wrong with areas that enclose nothing, as an error says it."""
+class Wrong(TypedDict):
+    """What is wrong with areas, as an error says it."""
+
+    expected: str
+    found: str
+    do: str
+
+
+def enclosing_nothing(codes: Sequence[str]) -> Wrong:
+    """What is wrong with areas that enclose nothing."""
     return {
         "expected": "rings that enclose something",
         "found": f"rings that enclose nothing in the area of {_some(codes, 0)}: all corners on one line, too near each "

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.checking import Checked, checked, stored_answers
 from sfumato.durable import alone, append_line, sync_folder
 from sfumato.engine.limits import stopped_after
-from sfumato.errors import BudgetError, ReleaseError, SfumatoError
+from sfumato.errors import BudgetError, ReleaseError, Said, SfumatoError
 from sfumato.live.session import Price, Session, Where, in_order, live_table
 from sfumato.plan import plan_table
 from sfumato.privacy.account import Balance, Charge, Overdraft, balance, in_words, refuse_overdraft
@@ -73,6 +73,11 @@ class Quotas:
             expected=f"at most what remains of it: epsilon = {plain(left)}",
             found=f"a question that costs epsilon = {plain(epsilon)}",
             do="choose a smaller epsilon, or ask the office to raise `quota` under [live]",
+            said=Said(
+                "This costs ε = {epsilon}, and you may spend ε = {left} more. Choose a smaller ε, or ask the office "
+                "for more.",
+                {"epsilon": epsilon, "left": left},
+            ),
         )
 
     @contextmanager
@@ -303,10 +308,15 @@ class ChargedSession(Session):
             return payer is not None
         return payer != LIVE or self.quotas.has_asked(analyst, digest)
 
+    @property
+    def _least(self) -> Fraction:
+        """The least that a new question may cost."""
+        return min(self.release.live.least_epsilon, self.most.epsilon)
+
     def _too_small(self, statistic: PublishedTable) -> BudgetError | None:
         """Why a new question may not cost so little, if so."""
         asked = statistic.table.protect.epsilon
-        least = min(self.release.live.least_epsilon, self.most.epsilon)
+        least = self._least
         if asked is None or asked >= least:
             return None
         return BudgetError(
@@ -314,6 +324,7 @@ class ChargedSession(Session):
             expected=f"at least {plain(least)}, the least that a new question may cost",
             found=plain(asked),
             do="choose a larger epsilon, or ask the office to lower `least_epsilon` under [live]",
+            said=Said("A new question costs at least ε = {least}. Choose a larger ε.", {"least": least}),
         )
 
     def _draw(self, statistic: PublishedTable, digest: str) -> str:
@@ -386,6 +397,16 @@ class ChargedSession(Session):
                     expected=f"a number from {_short(low)} to {plain(high)}, of at most six digits after the point",
                     found=plain(value),
                     do="choose another number",
+                    said=Said(
+                        "{symbol} can be from {low} to {high} here, with at most six digits after the point; "
+                        "{found} is not.",
+                        {
+                            "symbol": {"alpha": "α", "delta": "δ"}.get(name, "ε"),
+                            "low": max(low, self._least) if name == "epsilon" else low,
+                            "high": high,
+                            "found": value,
+                        },
+                    ),
                 )
 
 
@@ -404,6 +425,11 @@ def _without_figures(cost: Balance) -> BudgetError:
         expected="a question that costs no more than what remains of it, which analysts are not told",
         found=f"a question that costs {in_words(cost.spent_epsilon, cost.spent_delta)}",
         do="choose a smaller epsilon, or ask the office to raise the budget for ad-hoc tables",
+        said=Said(
+            "This costs more than all ad-hoc questions together have left. Choose a smaller ε, or ask the office "
+            "for more.",
+            {},
+        ),
     )
 
 
@@ -412,7 +438,12 @@ def _naming(error: Refusal, methods: tuple[str, ...]) -> Refusal:
     if not methods:
         return error
     do = f"{error.do}; with the same numbers this question can be answered by {', '.join(methods)}"
-    return type(error)(error.where, expected=error.expected, found=error.found, do=do)
+    told = Said(
+        "This method cannot answer the question with these numbers. These can: {methods}.",
+        {"methods": ", ".join(methods)},
+        with_reason=True,
+    )
+    return type(error)(error.where, expected=error.expected, found=error.found, do=do, said=told)
 
 
 @contextmanager

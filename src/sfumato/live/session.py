@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
-from sfumato.errors import BudgetError, ReleaseError
+from sfumato.errors import BudgetError, ReleaseError, Said
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.levels import published_name, published_names
 from sfumato.method import PlannedError
@@ -137,6 +137,11 @@ def live_table(release: Release, codelists: Mapping[str, Codelist], **described:
             expected=f"at most {release.live.most_cells:,} cells",
             found=f"{cells:,}",
             do="ask for fewer attributes, or filter them",
+            said=Said(
+                "The answer would have {cells} cells, and at most {most} are given. Ask by fewer attributes, or for "
+                "some of their codes.",
+                {"cells": cells, "most": release.live.most_cells},
+            ),
         )
     return table
 

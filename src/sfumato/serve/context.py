@@ -14,7 +14,7 @@ from sfumato.serve.core.access import Access, Settings
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.editions import Editions
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.http import method_sent
 from sfumato.serve.core.model import Selection, ServedTable
@@ -232,6 +232,14 @@ class ServerContext:
                 found=f"{selection.cells:,}",
                 do=f"choose fewer codes, or ask in several parts{larger}{files}",
                 status=403,
+                said=said(
+                    "These are {figures} figures, and at most {most} are given at once. Choose fewer codes, or take "
+                    "the files of the whole table."
+                    if table.files
+                    else "These are {figures} figures, and at most {most} are given at once. Choose fewer codes.",
+                    figures=selection.cells,
+                    most=most,
+                ),
             )
 
 

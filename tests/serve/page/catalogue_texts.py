@@ -3,19 +3,22 @@
 import ast
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import sfumato.serve
 from sfumato.charts import maps, plots
 from sfumato.method import LARGEST
-from sfumato.serve.core import status
+from sfumato.serve.core import model, status
 from sfumato.serve.core.bundle import _KINDS, _OF_MEANS, _OF_TRUE_NUMBERS
-from sfumato.serve.page import changes, charts, question, site, table_page, view
+from sfumato.serve.page import changes, charts, language, question, site, table_page, view
 from sfumato.serve.page.table_page import DOWNLOADS, FILTERS
 
 SERVE = Path(sfumato.serve.__file__).parent
 TEMPLATES = sorted(SERVE.glob("*/templates/*.html"))
 _SAID = re.compile(r'\bsay\(\s*"((?:[^"\\]|\\.)*)"')
+SAYING = ("say", "said", "Said")
+"""What code calls to say something: pages their texts, errors what readers are told of them."""
 _ALSO = re.compile(r'"((?:[^"\\]|\\.)+)"')
 
 
@@ -48,8 +51,10 @@ def calls(file: Path, name: str) -> Iterator[ast.Call]:
 
 
 def in_code() -> Iterator[str]:
-    for file in (*SERVE.glob("*/*.py"), *Path(plots.__file__).parent.glob("*.py")):
-        for call in calls(file, "say"):
+    others = (SERVE.parent / "live", Path(plots.__file__).parent)
+    files = (*SERVE.glob("*.py"), *SERVE.glob("*/*.py"), *(file for one in others for file in one.glob("*.py")))
+    for file, name in product(files, SAYING):
+        for call in calls(file, name):
             for node in ast.walk(call.args[0]) if call.args else ():
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     yield node.value
@@ -61,6 +66,7 @@ def in_tables() -> Iterator[str]:
     for words in (question.UNITS, question.DIGITS, question.UNSURE, FILTERS):
         yield from words.values()
     yield from (hint for _, _, hint in DOWNLOADS)
+    yield from (*site._SENTENCES.values(), model._NONE_HERE, model._OTHER_GROUPS)
     yield from (*site._TITLES.values(), site._OTHERS, "All tables", "Sign in", "Ad-hoc tables", "Steward")
     yield from ("Chart", "Show", "Row order", "Unit", "Errors", "Digits", "Too uncertain figures")
     for one in (*status.STATUSES[1:], *status.RELIABILITY[1:], status.NO_FIGURE, status.BEYOND):
@@ -73,6 +79,7 @@ def in_tables() -> Iterator[str]:
     yield from (changes._INDEPENDENT, changes._FIRST, changes.NO_PERIODS, view._TOTAL)
     yield from (view._NOT_PARTS, view._OF_TOTALS, view._OF_SUMS, view._ERRORS)
     yield from (LARGEST, "the largest establishment of its workplace cell", "its count", "the cell's count")
+    yield from (*language.MADE, "Records")
     yield from ("In words", "BibTeX", "For a page of your own")
     yield from (
         "In Excel: Data, Get Data, From Other Sources, Blank Query, Advanced Editor. Refresh brings new figures.",

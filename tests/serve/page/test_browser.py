@@ -137,7 +137,7 @@ def test_too_many_figures_are_said_with_numbers(browser: Browser, bundles: dict[
     ):
         page = visited.page
         expect(page.get_by_role("heading", name="This selection has no answer")).to_be_visible()
-        expect(page.locator("#result")).to_contain_text("at most 100 cells")
+        expect(page.locator("#result")).to_contain_text("These are 304 figures, and at most 100 are given at once.")
         expect(page.locator("#cells")).to_have_text("304 figures are too many: the most is 100. Choose fewer codes.")
         page.get_by_label("State goes into").select_option("Total only")
         expect(page.locator("#cells")).to_have_text("38 figures")
@@ -339,7 +339,23 @@ def test_long_words_and_periods_stay_where_they_belong(browser: Browser) -> None
             "heads => heads.map(head => Math.round(head.getClientRects()[0].height))"
         )
         assert max(tall) < 50, "2025-Q1 stands in one line"
-        expect(page.get_by_role("link", name="Skip to the table").last).to_be_in_viewport()
+        # The form is folded, so that a telephone shows figures first; what it asks for is shown above it again.
+        expect(page.locator("table.figures thead")).to_be_in_viewport()
+        expect(page.get_by_role("button", name="Show the table")).to_be_hidden()
+        page.locator("#build > summary").click()
+        page.get_by_role("button", name="Show the table").click()
+        expect(page.locator("#result-title")).to_be_focused()
+        expect(page.get_by_role("button", name="Show the table")).to_be_hidden()
+
+
+@pytest.mark.slow
+def test_without_scripts_a_link_leads_past_the_form(browser: Browser) -> None:
+    with (
+        asking(make_app(catalogue_of(table(dimension("place", ("a", "b")))), Settings())) as client,
+        visiting(browser, str(client.base_url), "/tables/made", width=360, java_script_enabled=False) as visited,
+    ):
+        expect(visited.page.get_by_role("button", name="Show the table")).to_be_visible()
+        expect(visited.page.get_by_role("link", name="Skip to the table").last).to_be_in_viewport()
 
 
 @pytest.mark.slow

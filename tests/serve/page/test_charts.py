@@ -171,3 +171,15 @@ def test_a_label_that_was_cut_is_there_in_full() -> None:
     chart = drawn(("chart", "bars"), *BOTH, of=LONG)
     titles = [title.text or "" for title in ET.fromstring(chart.svg).iter(f"{SVG}title")]
     assert all(any(title.startswith(industry) for title in titles) for industry in INDUSTRIES)
+
+
+def test_lines_without_a_figure_are_not_said_to_be_left_out() -> None:
+    made = table(dimension("place", ("a", "b", "c")), dimension("year", ("2023", "2024"), role="time"))
+    question = read(made, [("chart", "lines")])
+    view = view_of(question, question.selection())
+    some = view.values.copy()
+    some[1:] = np.nan
+    chart = chart_of(replace(view, values=some), question, name="Jobs by place")
+    assert chart is not None
+    assert chart.notes == ()
+    assert drawn(("chart", "lines")).notes == ("The chart shows the 8 highest of 40 lines.",)

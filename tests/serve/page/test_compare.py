@@ -85,6 +85,8 @@ def test_tables_of_the_same_name_are_told_apart_by_what_they_were_released_as() 
     both = compared(first, second)
     assert [metric.label for metric in both.metrics][::2] == ["Jobs, rounded", "Jobs, withheld", "Difference"]
     assert comparisons(first, [second]) == (("withheld", "A table that was made, 2025 (Jobs, withheld)"),)
+    again = [replace(table(SEX), id=f"{bundle}-jobs") for bundle in ("draft", "final")]
+    assert compared(*again).title == "A table that was made: draft and final"
     assert comparisons(OLD, [NEW]) == (("y2025", "A table that was made, 2025"),)
 
 

@@ -41,6 +41,12 @@ def test_large_figures_are_rounded_to_two_digits_of_their_error() -> None:
     assert texts(sheet) == [["12.3", "1.2"]]
 
 
+def test_a_figure_whose_error_is_beyond_its_scale_is_not_more_exact_than_others() -> None:
+    made = table(dimension("place", [f"P{at}" for at in range(12_345)]), untold=12_345)
+    sheet, _, _ = seen(made, **{"valueCodes[place]": "P12344", "digits": "fitting", "stub": "place"})
+    assert texts(sheet) == [["12,000", ""]]
+
+
 def test_errors_that_are_whole_numbers_have_no_digits_after_the_point() -> None:
     made = table(dimension("place", ("a", "b")), error=100)
     assert texts(seen(made)[0]) == [["1", "100"], ["2", "200"]]
@@ -65,6 +71,9 @@ def test_too_uncertain_figures_can_be_left_out_with_their_errors_and_keep_their_
     sheet, _, _ = seen(table(dimension("sex", ("f", "m")), error=0.6), unsure="hidden")
     assert texts(sheet) == [["", ""], ["", ""]]
     assert [line.cells[0].mark for line in sheet.lines] == ["**", "**"]
+    assert [line.cells[1].mark for line in sheet.lines] == ["", ""], (
+        "there is an error, so it is not said that there is none"
+    )
     assert ("**", 2) in [(symbol, count) for symbol, _, count in sheet.legend]
     shown, _, _ = seen(table(dimension("sex", ("f", "m")), error=0.3), unsure="hidden")
     assert texts(shown)[0][0] == "1"

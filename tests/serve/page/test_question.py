@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.serve.core.bundle import Kind
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.model import Metric
 from sfumato.serve.core.selection import ALL, MOST_EXPRESSIONS, alone, places_of
 from sfumato.serve.page.question import (
     CHARTS,
@@ -28,6 +30,7 @@ from sfumato.serve.page.snippets import snippets
 from sfumato.serve.pxweb.request import split
 from tests.serve.page.made import dimension, table
 
+ENDS: tuple[Kind, ...] = ("low", "high")
 CODES = ("a", "b,c", "[0,5)", "d e", "é&=", "100%", "*f", "?g", "b-c", "x,(y)", "(p),q", "(p)-q", "*", "a,*f")
 """A link to `b,c` must not mean `b-c` as well, one to `a` and `*f` not `a,*f`, and one to `*` not all codes."""
 TABLE = table(
@@ -163,6 +166,28 @@ def test_every_table_opens_with_figures(catalogue: Catalogue) -> None:
         answer = served.answer(question.selection())
         assert answer.columns[0].missing is None or not answer.columns[0].missing.all()
         assert 0 < question.selection().cells <= 10_000
+
+
+def test_a_variable_of_one_code_has_no_column_of_its_own_when_a_table_is_opened() -> None:
+    statistic, place, sex = (
+        dimension(name, codes, eliminable=False)
+        for name, codes in (("statistic", ("mean",)), ("place", ("a", "b", "c")), ("sex", ("f", "m")))
+    )
+    opened = first_question(table(statistic, place, sex))
+    assert {variable.name: variable.place for variable in opened.variables} == {
+        "place": "rows",
+        "sex": "columns",
+        "statistic": "filter",
+    }
+    assert first_question(table(statistic)).placed("rows")[0].name == "statistic"
+
+
+def test_ranges_are_shown_when_a_table_of_them_is_opened() -> None:
+    ends = tuple(Metric(code=kind, label=kind, unit="jobs", decimals=0, kind=kind, about="value") for kind in ENDS)
+    made = table(dimension("place", ("a", "b")))
+    ranges = replace(made, method="ranges", metrics=(made.metrics[0], *ends))
+    assert first_question(ranges).metrics == ("value", "low", "high")
+    assert first_question(replace(ranges, method="rounding")).metrics == ("value",)
 
 
 def test_rows_and_columns_are_exchanged() -> None:

@@ -154,7 +154,7 @@ def test_a_form_without_a_mandatory_variable_is_refused_with_the_form(missing: s
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("at[state]", "filters", "one of rows, columns, filter, out"),
+        ("at[state]", "filters", "can be: rows, columns, filter, out"),
         ("foo", "1", "foo"),
         ("valueCode[state]", "NSW", "valueCode[state]"),
         ("contents", "zzz", "contents"),

@@ -18,7 +18,7 @@ from starlette.types import Scope
 
 from sfumato.durable import write_durably
 from sfumato.errors import SfumatoError
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.users import TOKEN, Role, User, Users, make_folder
 
 
@@ -209,6 +209,7 @@ class Access:
                 found=", ".join(origins) or "no origin",
                 do="use the form again; behind a proxy, start the server with --url",
                 status=403,
+                said=said("This was not sent from a page of this server. Open the page again, and send it from there."),
             )
 
     def _identify(self, scope: Scope) -> User | None:
@@ -252,7 +253,12 @@ def require(role: Role, *, page: bool = False) -> Any:
             )
         if not user.may(role):
             raise RefusedError(
-                "role", expected=role.value, found=user.role.value, do="ask the office for this role", status=403
+                "role",
+                expected=role.value,
+                found=user.role.value,
+                do="ask the office for this role",
+                status=403,
+                said=said("This needs the role {role}. Ask the office for it.", role=role.value),
             )
         if request.method not in _SAFE and not by_token:
             access.refuse_elsewhere(request)

@@ -13,7 +13,7 @@ from sfumato.bundle.read import bundle_folder
 from sfumato.errors import BundleError, SfumatoError
 from sfumato.serve.core.bundle import OpenBundle
 from sfumato.serve.core.compared import BETWEEN, compared
-from sfumato.serve.core.errors import not_found
+from sfumato.serve.core.errors import not_found, said
 from sfumato.serve.core.hierarchies import Hierarchies
 from sfumato.serve.core.model import Grouping, Margin, ServedDimension, ServedTable
 from sfumato.serve.core.selection import GroupingSection, of_dimension
@@ -128,7 +128,12 @@ class Catalogue:
         if found is None and BETWEEN in name:
             return self._compared(*name.split(BETWEEN, 1))
         if found is None:
-            raise not_found("table", name, "choose one of the list of tables")
+            raise not_found(
+                "table",
+                name,
+                "choose one of the list of tables",
+                said("There is no table “{name}”. It may have another name now; the list has all tables.", name=name),
+            )
         return found
 
     def _compared(self, first: str, second: str) -> ServedTable:
@@ -137,7 +142,12 @@ class Catalogue:
         both = self.compared.get(key)
         if both is None:
             if BETWEEN in second:
-                raise not_found("table", f"{first}{BETWEEN}{second}", "compare two tables, not more")
+                raise not_found(
+                    "table",
+                    f"{first}{BETWEEN}{second}",
+                    "compare two tables, not more",
+                    said("Two tables can be compared, not more."),
+                )
             both = compared(self[first], self[second])
             if len(self.compared) >= MOST_COMPARED:
                 self.compared.clear()

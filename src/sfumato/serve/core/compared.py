@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sfumato.arrays import Flags
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.model import Column, Figures, Marks, Metric, Selection, ServedDimension, ServedTable
 
 BETWEEN = "~"
@@ -26,6 +26,10 @@ def compared(first: ServedTable, second: ServedTable) -> ServedTable:
             expected="two tables of the same kind of figure by the same variables",
             found=f"{first.id} and {second.id}",
             do="choose another table to compare with: its page lists those that fit",
+            said=said(
+                "These two tables cannot be compared: they have other variables, or another kind of figure. "
+                "The page of each table lists those that fit."
+            ),
         )
     axes = tuple(second.by_name[dimension.name.lower()] for dimension in first.dimensions)
     dimensions = tuple(_common(own, second.dimensions[axis]) for own, axis in zip(first.dimensions, axes, strict=True))
@@ -79,8 +83,12 @@ def _common(own: ServedDimension, other: ServedDimension) -> ServedDimension:
 
 
 def _names(first: ServedTable, second: ServedTable) -> tuple[str, str]:
-    """What tells the tables apart."""
-    ways = ((table.period, table.title, table.release, table.id) for table in (first, second))
+    """What tells the tables apart; of identifiers the name of the bundle, where all else in them is the same."""
+    bundles, rests = zip(
+        *(table.id.split("-", 1) if "-" in table.id else (table.id, "") for table in (first, second)), strict=True
+    )
+    ids = bundles if rests[0] == rests[1] else (first.id, second.id)
+    ways = ((t.period, t.title, t.release, name) for t, name in zip((first, second), ids, strict=True))
     return next((one, other) for one, other in zip(*ways, strict=True) if one != other)
 
 

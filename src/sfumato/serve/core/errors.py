@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 
 from sfumato.engine.limits import TooSlowError
-from sfumato.errors import BudgetError, DiskError, LedgerError, SfumatoError
+from sfumato.errors import BudgetError, DiskError, LedgerError, Said, SfumatoError
 
 _LONGEST = 120
 _LONGEST_OF_OURS = 700
@@ -17,9 +18,17 @@ class RefusedError(SfumatoError):
     """A request that cannot be answered; what the client sent is quoted in short."""
 
     def __init__(
-        self, where: str, *, expected: str, found: str, do: str, status: int = 400, longest: int = _LONGEST
+        self,
+        where: str,
+        *,
+        expected: str,
+        found: str,
+        do: str,
+        status: int = 400,
+        longest: int = _LONGEST,
+        said: Said | None = None,
     ) -> None:
-        super().__init__(where, expected=expected, found=shortened(found, longest), do=do)
+        super().__init__(where, expected=expected, found=shortened(found, longest), do=do, said=said)
         self.status = status
 
 
@@ -32,6 +41,7 @@ def server_fault(error: Exception) -> RefusedError:
         found="one whose disk is full, or whose ledger is not in order",
         do="ask again later, and tell the office",
         status=503,
+        said=said("The server cannot keep what it is asked. Ask again later, and tell the office."),
     )
 
 
@@ -54,13 +64,28 @@ def refusing() -> Iterator[None]:
 
 def _refused(error: SfumatoError, status: int) -> RefusedError:
     return RefusedError(
-        error.where, expected=error.expected, found=error.found, do=error.do, status=status, longest=_LONGEST_OF_OURS
+        error.where,
+        expected=error.expected,
+        found=error.found,
+        do=error.do,
+        status=status,
+        longest=_LONGEST_OF_OURS,
+        said=error.said,
     )
 
 
-def not_found(what: str, found: str, do: str) -> RefusedError:
+def not_found(what: str, found: str, do: str, said: Said | None = None) -> RefusedError:
     """Nothing has this name."""
-    return RefusedError(what, expected=f"a {what} that exists", found=found, do=do, status=404)
+    return RefusedError(what, expected=f"a {what} that exists", found=found, do=do, status=404, said=said)
+
+
+def said(text: str, /, **facts: str | int | Fraction) -> Said:
+    """What a reader is told, in the language of the page; what a client sent is quoted in short.
+
+    >>> said("There is no table “{name}”.", name="jobs").facts
+    {'name': 'jobs'}
+    """
+    return Said(text, {name: shortened(fact) if isinstance(fact, str) else fact for name, fact in facts.items()})
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.agree.least_squares import Axes, within
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.model import HIDING, Column, Figures, Grouping, Marks, Places, Selection, ServedDimension
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.cube import Cube
@@ -346,6 +346,11 @@ class CubeFigures:
                 "selection",
                 expected=f"at most {MOST_GROUPS} combinations of groups",
                 found=f"{len(combinations):,}",
+                said=said(
+                    "These are {found} combinations of groups, and at most {most} are added up at once. Choose fewer.",
+                    found=len(combinations),
+                    most=MOST_GROUPS,
+                ),
                 do="choose fewer groups",
                 status=403,
             )

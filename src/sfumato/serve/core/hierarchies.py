@@ -15,7 +15,7 @@ from sfumato.bundle.levels import Levels
 from sfumato.bundle.manifest import MANIFEST
 from sfumato.bundle.sums import PublishedCells, adds_up
 from sfumato.serve.core.bundle import OpenBundle
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.figures import KEPT_BYTES, BoundedCache, StoredFigures
 from sfumato.serve.core.labels import told_apart
 from sfumato.serve.core.model import (
@@ -135,6 +135,7 @@ class LevelSums:
                 found=f"{len(cells.value):,}",
                 do="ask for single codes",
                 status=403,
+                said=said("This table is too large to be added up to groups. Choose single codes."),
             )
         whole = {dimension.name: dimension for dimension in table.dimensions}
         own = np.zeros(len(cells.value), dtype=np.int64)
@@ -168,6 +169,7 @@ class LevelSums:
                 found="one that was published since",
                 do="ask again in a few seconds",
                 status=503,
+                said=said("The tables were published anew in the meantime. Load the page again."),
             )
 
 
@@ -213,6 +215,7 @@ class LevelFigures:
                 expected="a level that a table of the release has, or cells whose sums have a known error",
                 found=", ".join(lacking) + " left out" if lacking else "neither",
                 do="choose codes, or * for all" if lacking else "ask for the single codes: outputValues[name]=single",
+                said=said("By these groups there are no figures whose errors are known. Choose single codes."),
             )
         key = (selection.groupings, tuple(axes))
         kept = self._kept.get(key)

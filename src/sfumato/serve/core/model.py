@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
 from sfumato.geography.project import Projected
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.published_files import PublishedFile
 from sfumato.serve.core.status import BOUNDING, CAUTION, HAS_NONE, IS_BEYOND, RELIABILITY, STATUSES, SYMBOLS, UNRELIABLE
 
@@ -24,6 +24,10 @@ _NO_GROUPS = (
     "groups are for cubes, whose sums are exact, and for dimensions with levels above them; figures that were "
     "protected one by one would be off by an unknown amount when added up"
 )
+_NONE_HERE = (
+    "“{variable}” has no groups here: sums of figures that were protected one by one are off by an unknown amount."
+)
+_OTHER_GROUPS = "“{variable}” has no groups “{name}”. It has: {known}."
 Places = NDArray[np.int64]
 Marks = NDArray[np.int8]
 HIDING = np.array([status.hides for status in STATUSES])
@@ -447,6 +451,7 @@ def grouped(dimension: ServedDimension, name: str) -> ServedDimension:
         expected=f"one of {known}" if known else f"single codes: {_NO_GROUPS}",
         found=name,
         do="choose one of them" if known else "leave it out",
+        said=said(_OTHER_GROUPS if known else _NONE_HERE, variable=dimension.label, name=name, known=known),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sfumato.bundle.manifest import listed_files
-from sfumato.serve.core.errors import RefusedError, not_found
+from sfumato.serve.core.errors import RefusedError, not_found, said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,7 @@ class PublishedFile:
             found="another one, because the tables were published anew",
             do="load the page of the table again",
             status=503,
+            said=said("The tables were published anew in the meantime. Load the page again."),
         )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from sfumato.description import Described
-from sfumato.errors import SfumatoError
-from sfumato.serve.core.errors import RefusedError
+from sfumato.errors import Said, SfumatoError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.labels import told_apart
 from sfumato.serve.core.model import Grouping, Selection, ServedDimension, ServedTable, TableAnswer, grouped
 
@@ -114,7 +114,11 @@ def axis_of(table: ServedTable, name: str) -> int:
     if axis is None:
         known = ", ".join(dimension.name for dimension in table.axes)
         raise RefusedError(
-            f"table '{table.id}'", expected=f"one of its dimensions: {known}", found=name, do="correct it"
+            f"table '{table.id}'",
+            expected=f"one of its dimensions: {known}",
+            found=name,
+            do="correct it",
+            said=said("This table has no variable “{name}”. It has: {known}.", name=name, known=known),
         )
     return axis
 
@@ -156,6 +160,7 @@ def places_of(dimension: ServedDimension, expressions: Sequence[str]) -> tuple[i
             expected=f"codes, and at most {MOST_EXPRESSIONS} expressions that stand for codes",
             found=f"{len(others):,} texts that are no codes, such as {others[0]}",
             do="correct the codes, or list them",
+            said=_no_code(dimension, others[0]),
         )
     for expression in others:
         found.update(_expand(dimension, expression))
@@ -217,7 +222,20 @@ def _unknown(dimension: ServedDimension, found: str) -> RefusedError:
         expected=f"codes such as {some}, or *, ?, top(n), bottom(n), range(a,b), from(a), to(b)",
         found=found,
         do="write + as %2B in an address" if plus else "correct the codes; the metadata of the table list them all",
+        said=said(
+            "“{code}” is no code of “{variable}”. In an address, + is written %2B.",
+            code=found,
+            variable=dimension.label,
+        )
+        if plus
+        else _no_code(dimension, found),
     )
+
+
+def _no_code(dimension: ServedDimension, found: str) -> Said:
+    if dimension.role == "metric":
+        return said("“{code}” is none of the figures of this table. Choose among those that it has.", code=found)
+    return said("“{code}” is no code of “{variable}”. Choose among its codes.", code=found, variable=dimension.label)
 
 
 # Groups of codes that cubes may be asked for: a file of the office, such as broad occupations.

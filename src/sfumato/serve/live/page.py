@@ -17,7 +17,7 @@ from sfumato.live import ChargedSession
 from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import AuditedQuery
-from sfumato.serve.core.errors import RefusedError, refusing, shortened
+from sfumato.serve.core.errors import RefusedError, refusing, said, shortened
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.live.advice import SIZES, advise, best_method, descriptions
@@ -32,7 +32,8 @@ from sfumato.serve.page.site import LIVE, site
 from sfumato.serve.page.table_page import Address, TablePage
 
 _FIELDS = 5_000
-_NUMBERS = ("epsilon", "alpha", "delta")
+_SYMBOLS = {"epsilon": "ε", "alpha": "α", "delta": "δ"}
+_NUMBERS = tuple(_SYMBOLS)
 _OWN = ("by", "what", "margins", "method", *_NUMBERS)
 """What belongs to the question; all other fields of an address are of the layout of its answer."""
 _TABLE = f"{LIVE}/table"
@@ -206,6 +207,7 @@ class LivePages:
                     found="a new one, which costs something",
                     do="ask it on the page first",
                     status=403,
+                    said=said("This was not asked before, and costs something. Ask it on the page first."),
                 )
             return cast(Rendered, work(_layout(found, asked, request)))
 
@@ -268,7 +270,17 @@ def read(chosen: Mapping[str, Any]) -> LiveQuestion:
         name = ".".join(map(str, first["loc"]))
         number = "a number above 0, such as 0.25" if name in _NUMBERS else first["msg"].removeprefix("Input should be ")
         found = shortened(str(asked.get(name, ""))) or "another text"
-        raise RefusedError(name, expected=number, found=found, do="correct the form") from None
+        raise RefusedError(
+            name,
+            expected=number,
+            found=found,
+            do="correct the form",
+            said=said(
+                "“{found}” is no number for {symbol}. Write one such as 0.25.", found=found, symbol=_SYMBOLS[name]
+            )
+            if name in _NUMBERS
+            else None,
+        ) from None
 
 
 def exact(chosen: Mapping[str, Any]) -> dict[str, Any]:

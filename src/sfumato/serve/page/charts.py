@@ -348,8 +348,9 @@ def _lines(view: View, title: str, name: str, question: ReaderQuestion) -> Chart
         kept = [at for at in sorted(highest.tolist()) if heights[at] >= 0]
         ends = [list(zip(low[at].tolist(), high[at].tolist(), strict=True)) for at in kept]
     drawn = draw_lines(series, edges[time].texts, title=title, name=name, ends=ends, wording=_wording(say))
-    text = say("The chart shows the {shown} highest of {all} lines.", shown=len(series), all=say.number(len(names)))
-    notes = (text,) if len(series) < len(names) else ()
+    there = int((heights >= 0).sum())
+    text = say("The chart shows the {shown} highest of {all} lines.", shown=len(series), all=say.number(there))
+    notes = (text,) if len(series) < there else ()
     return Chart(kind="lines", title=title, svg=drawn, notes=notes)
 
 

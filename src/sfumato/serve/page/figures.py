@@ -103,8 +103,9 @@ class FigureWriter:
         for at, metric in enumerate(self.metrics):
             of = places.get(metric.about or metric.code)
             error = None if of is None or metric.kind in ("rse", "other") else absolute_error(self.metrics, values, of)
-            if error is not None:
-                steps[..., at] = _steps(error)
+            if error is not None and of is not None:
+                # An error beyond its scale leaves no digit certain: the figure keeps as many as an error has.
+                steps[..., at] = _steps(np.where(np.isnan(error), np.abs(values[..., of]), error))
         return steps
 
     def _written(self, value: float, metric: Metric, step: float) -> str:

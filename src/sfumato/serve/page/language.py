@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
@@ -12,8 +13,19 @@ from typing import Any
 from fastapi import Request
 from markupsafe import Markup, escape
 
+from sfumato.errors import Said
+
 _QUALITY = re.compile(r"[01](\.[0-9]{0,3})?")
 _LONGEST = 500
+MADE = (
+    "Weighted number of {what}",
+    "Weighted total of {what}",
+    "Weighted mean of {what}",
+    "Total of {what}",
+    "Mean of {what}",
+    "Growth of {what}",
+)
+"""How labels of figures are made of what is measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +45,7 @@ class Language:
     synonyms: tuple[tuple[str, ...], ...] = field(repr=False)
     """Words that readers use for the same thing."""
 
-    def __call__(self, text: str, **values: Any) -> str:
+    def __call__(self, text: str, /, **values: Any) -> str:
         """A text with what stands in its braces; texts in markup stay what they are.
 
         >>> ENGLISH("{begin} to {end}", begin=1, end=2)
@@ -45,6 +57,21 @@ class Language:
         if any(isinstance(value, Markup) for value in values.values()):
             return Markup(escape(found)).format(**values)  # noqa: S704 — escaped
         return found.format(**values)
+
+    def said(self, error: Said) -> str:
+        """An error as a sentence, with its numbers as the language writes them.
+
+        >>> ENGLISH.said(Said("At least ε = {least}, and {most} cells.", {"least": Fraction(1, 4), "most": 1200}))
+        'At least ε = 0.25, and 1,200 cells.'
+        """
+        return self(error.text, **{name: self._fact(fact) for name, fact in error.facts.items()})
+
+    def _fact(self, fact: str | int | Fraction) -> str:
+        if isinstance(fact, str):
+            return fact
+        return (
+            self.number(fact) if isinstance(fact, int) else self.figures(f"{float(fact):,.6f}".rstrip("0").rstrip("."))
+        )
 
     def count(self, number: int, noun: str) -> str:
         """A number with its noun.
@@ -67,8 +94,19 @@ class Language:
         return re.sub(r"(?<=\d)[,.](?=\d)", lambda sign: signs[sign[0]], text)
 
     def label(self, text: str) -> str:
-        """A label of a figure: each of its parts, where they are known."""
-        return self.texts.get(text) or ", ".join(self(part) for part in text.split(", "))
+        """A label of a figure: each of its parts, where they are known; what a cube counts and adds up is a part.
+
+        >>> languages()["de"].label("Weighted total of hours, standard error")
+        'Gewichtete Summe von hours, Standardfehler'
+        """
+        return self.texts.get(text) or ", ".join(map(self._part, text.split(", ")))
+
+    def _part(self, text: str) -> str:
+        for made in MADE:
+            before = made.removesuffix("{what}")
+            if text.startswith(before) and text not in self.texts:
+                return self(made, what=self(text.removeprefix(before)))
+        return self(text)
 
     def within(self, label: str) -> str:
         """A label within a sentence: its first letter small, unless it is one of an abbreviation.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-from sfumato.serve.core.errors import RefusedError, shortened
+from sfumato.serve.core.errors import RefusedError, said, shortened
 from sfumato.serve.core.model import GroupedSource, Grouping, ServedTable
 
 OWN = "own"
@@ -25,6 +25,11 @@ def with_own_groups(table: ServedTable, texts: Mapping[int, str]) -> ServedTable
                 expected="a table whose cells add up exactly: one marked as any combination",
                 found="a table whose figures were protected one by one",
                 do="leave the groups out; sums of its cells would be off by an amount that nobody can tell",
+                said=said(
+                    "“{variable}” cannot have groups here: the figures of this table were protected one by one, and "
+                    "their sums would be off by an amount that nobody can tell.",
+                    variable=dimension.label,
+                ),
             )
         groups = _groups(text, dimension.places, dimension.codes, where)
         own = Grouping(id=f"{OWN}_{dimension.name}", label="", groups=groups)
@@ -49,11 +54,26 @@ def _groups(
                 expected=f"at most {_MOST} lines such as: Coast = {', '.join(codes[:2])}, each with a name of its own",
                 found=shortened(f"the code {unknown[0]}, which there is not" if unknown else line),
                 do="correct the line",
+                said=said("A group names the code “{code}”, which there is not.", code=unknown[0])
+                if unknown
+                else said(
+                    "“{line}” is no group, or one too many. Write lines such as {example}, each with a name of its "
+                    "own, at most {most}.",
+                    line=line.strip(),
+                    example=f"Coast = {', '.join(codes[:2])}",
+                    most=_MOST,
+                ),
             )
         members_in_order = tuple(codes[place] for place in sorted({places[code] for code in wanted}))
         found[name] = (name, members_in_order)
     if not found:
-        raise RefusedError(where, expected="a line for each group", found="none", do="write one, or leave it empty")
+        raise RefusedError(
+            where,
+            expected="a line for each group",
+            found="none",
+            do="write one, or leave it empty",
+            said=said("Write a line for each group, or leave the groups empty."),
+        )
     return found
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote, urlencode
 
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
 from sfumato.serve.core.selection import ALL, alone, place_of, range_to_itself, select
 from sfumato.serve.page.language import ENGLISH, Language
@@ -125,6 +125,10 @@ class ReaderQuestion:
                     expected="at least one code, because it has no published total",
                     found="none",
                     do="choose codes of it, or all",
+                    said=said(
+                        "“{variable}” has no published total: choose at least one of its codes.",
+                        variable=variable.dimension.label,
+                    ),
                 )
         lists = {variable.name: variable.grouping for variable in self.grouped()}
         return select(self.table, {**asked, self.table.contents.name: self.metrics}, codelists=lists)
@@ -253,6 +257,8 @@ MOST_PAIRS = 40_000
 """Of more pairs of places, one end is chosen when a table is opened."""
 OPENED = 20
 """How many codes may stand side by side when a table is opened."""
+RANGES = "ranges"
+"""The method whose tables have ranges in place of some figures."""
 _PAIRS = (("origin_", "destination_"), ("first_", "second_"))
 
 
@@ -323,6 +329,7 @@ def pair_of(dimensions: Sequence[ServedDimension]) -> tuple[ServedDimension, Ser
 
 def _rows_and_columns(dimensions: Sequence[ServedDimension]) -> tuple[ServedDimension | None, ServedDimension | None]:
     """The longest variable down, and across time or the shortest; of three or more, those that must be chosen."""
+    dimensions = [dimension for dimension in dimensions if len(dimension) > 1] or dimensions
     mandatory = [dimension for dimension in dimensions if not dimension.eliminable]
     shown = mandatory if len(dimensions) > 2 and len(mandatory) >= 2 else list(dimensions[: max(2, len(mandatory))])
     time = next((dimension for dimension in shown if dimension.role == "time" and len(dimension) > 1), None)
@@ -334,10 +341,12 @@ def _rows_and_columns(dimensions: Sequence[ServedDimension]) -> tuple[ServedDime
 
 
 def _first_metrics(table: ServedTable) -> tuple[str, ...]:
-    """The first value with its error, in percent where the table has that."""
+    """The first value with its error, in percent where the table has that; of ranges both ends, which are published."""
     if table.opened:
         return table.opened
     value = next(metric for metric in table.metrics if metric.kind == "value")
     about = {metric.kind: metric.code for metric in table.metrics if metric.about == value.code}
+    if table.method == RANGES:
+        return (value.code, about["low"], about["high"])
     error = about.get("rse") or about.get("error")
     return (value.code, error) if error else (value.code,)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sfumato.serve.core.errors import RefusedError
+from sfumato.errors import Said
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.model import ServedDimension, ServedTable, grouped
 from sfumato.serve.core.selection import ALL, valueset
 from sfumato.serve.page.language import ENGLISH, Language
@@ -200,13 +201,20 @@ def _display(words: Mapping[str, Sequence[str]], faults: list[RefusedError]) -> 
             chosen[name] = text
         elif text:
             faults.append(
-                RefusedError(name, expected=f"one of {', '.join(known)}", found=text, do="choose one of them")
+                RefusedError(
+                    name,
+                    expected=f"one of {', '.join(known)}",
+                    found=text,
+                    do="choose one of them",
+                    said=_no_choice(name, text, known),
+                )
             )
     places: dict[str, int] = {}
     for name in PLACES_SHOWN:
         text = words.get(name, ("1",))[-1]
         if not (text.isdecimal() and text.isascii() and len(text) <= _LONGEST_PAGE and int(text) > 0):
-            faults.append(RefusedError(name, expected="a number from 1", found=text, do="correct it"))
+            told = said("“{name}” in the address is to be a number from 1; it is “{text}”.", name=name, text=text)
+            faults.append(RefusedError(name, expected="a number from 1", found=text, do="correct it", said=told))
             text = "1"
         places[name] = int(text)
     plain = Display(
@@ -220,13 +228,29 @@ def _place(name: str, text: str, faults: list[RefusedError]) -> Place:
         if place == text:
             return place
     faults.append(
-        RefusedError(f"at[{name}]", expected=f"one of {', '.join(PLACES)}", found=text or "none", do="choose one")
+        RefusedError(
+            f"at[{name}]",
+            expected=f"one of {', '.join(PLACES)}",
+            found=text or "none",
+            do="choose one",
+            said=_no_choice(f"at[{name}]", text, PLACES),
+        )
     )
     return "out"
+
+
+def _no_choice(name: str, text: str, known: Iterable[str]) -> Said:
+    return said(
+        "“{name}” in the address is “{text}”, and can be: {known}.", name=name, text=text, known=", ".join(known)
+    )
 
 
 def _unknown_word(name: str) -> RefusedError:
     known = ", ".join((*(f"{one}[name]" for one in ("valueCodes", "codelist", "at")), "stub", "heading", *WORDS))
     return RefusedError(
-        "the address", expected=f"{known}, totals or page", found=name, do="correct it, or leave it out"
+        "the address",
+        expected=f"{known}, totals or page",
+        found=name,
+        do="correct it, or leave it out",
+        said=said("“{name}” in the address means nothing here. Correct it, or leave it out.", name=name),
     )

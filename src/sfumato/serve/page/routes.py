@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from sfumato.charts.svg import by_itself
 from sfumato.serve.context import CACHE, Rendered, ServerContext, unchanged, write_answer
 from sfumato.serve.core.audit import AuditedQuery
-from sfumato.serve.core.errors import RefusedError, not_found, refusing
+from sfumato.serve.core.errors import RefusedError, not_found, refusing, said
 from sfumato.serve.core.http import HEADERS, method_sent
 from sfumato.serve.core.model import grouped
 from sfumato.serve.core.published_files import file_named
@@ -160,7 +160,12 @@ class Pages:
         """A table for a frame of a site that the office has named."""
         sites = self.context.settings.embed
         if not sites:
-            raise not_found("frame", "none", "ask the office to name your site with `sfumato serve --embed`")
+            raise not_found(
+                "frame",
+                "none",
+                "ask the office to name your site with `sfumato serve --embed`",
+                said("No site may show these tables in a frame. Ask the office to allow it to yours."),
+            )
         asked, base = request.query_params.multi_items(), self.context.address(request)
         shown = site(self.context, None, request)
         pages = TablePage(context=self.context, templates=self.templates, site=shown)

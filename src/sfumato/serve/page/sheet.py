@@ -20,7 +20,7 @@ MOST_ACROSS = 120
 """How many figures stand side by side at most."""
 PAPER = 100
 """How many letters fit side by side on paper; a wider table is printed in parts, each with the heads of its rows."""
-_MOST_HEAD, _BLANK, _SHORT = 30, 3, 12
+_MOST_HEAD, _BLANK, _SHORT, _LONG = 30, 3, 12, 24
 _LEGEND = (*STATUSES[1:], NO_FIGURE, BEYOND, *RELIABILITY[1:])
 
 
@@ -30,6 +30,11 @@ class Head(NamedTuple):
     text: str
     span: int
     id: str
+
+    @property
+    def kind(self) -> str:
+        """How it is broken: a word is not, and a long one has room enough not to have a line for each word."""
+        return "word" if self.is_word else "long" if len(self.text) > _LONG else ""
 
     @property
     def is_word(self) -> bool:
@@ -155,6 +160,9 @@ def _written(view: View, writer: FigureWriter, part: Part, *, ids: bool = True) 
             column, metric = divmod(place, len(metrics))
             headers = f"{row_ids[at]} {column_ids[place]}" if complex_heads else ""
             number = int(view.remarks[row, part.left + column, metric])
+            if view.left_out is not None and view.left_out[row, part.left + column, metric] and metrics[metric].about:
+                cells.append(Cell("", "", "", f"{metrics[metric].kind} none", headers))  # the figure says it
+                continue
             cells.append(_cell(metrics[metric], number, texts[at][place], headers, used, say=writer.say))
         lines.append(Line(row_heads[at], tuple(cells), bool(totals[row])))
     return Sheet(

@@ -196,6 +196,13 @@ _TITLES = {
     HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong",
 }
 _OTHERS = "This is not possible"
+_SENTENCES = {
+    HTTPStatus.UNAUTHORIZED: "This page is for people with a token, which the office gives.",
+    HTTPStatus.TOO_MANY_REQUESTS: "Too many pages were asked for at once. Wait some seconds, and load the page again.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "There is more to do than the server can at the moment. Load the page again soon.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The fault is the server's, and nothing was lost. Try again, or tell the office.",
+}
+"""What readers are told where programs are told of limits."""
 
 
 def error_page(context: ServerContext) -> Writer:
@@ -209,6 +216,8 @@ def error_page(context: ServerContext) -> Writer:
         shown = site(context, reader(context, request), request)
         if words == HTTPStatus.NOT_FOUND.phrase:
             words = shown.say("Nothing has the address {address}", address=shortened(request.url.path))
+        elif status in _SENTENCES and error is None:
+            words = shown.say(_SENTENCES[HTTPStatus(status)])
         content = template.render(
             title=_TITLES.get(HTTPStatus(status), _OTHERS),
             fault=error,

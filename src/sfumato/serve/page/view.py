@@ -183,6 +183,8 @@ class View:
     notes: tuple[str, ...]
     rated: bool
     """Whether there are error figures that marks can be made from."""
+    left_out: NDArray[np.bool_] | None = None
+    """Which figures the reader does not want to see; none where all are shown."""
     corner: tuple[int, int] = (0, 0)
     """The first row and the first column that are shown of a table too large for a page."""
 
@@ -286,18 +288,19 @@ def view_of(question: ReaderQuestion, selection: Selection) -> View:
         corner=(display.row - 1, display.column - 1),
     )
     if display.unsure == "hidden":
-        view = replace(view, values=_without_unsure(view))
+        view = _without_unsure(view)
     # Who asks for a ranking wants to read it in the table as well.
     order_asked = "largest" if (display.order, display.chart) == ("listed", "ranking") else display.order
     return view if order_asked == "listed" else replace(view, order=ranked(view, largest=order_asked == "largest"))
 
 
-def _without_unsure(view: View) -> Numbers:
-    """The figures without values that are too uncertain for most uses, and without what is said of such."""
+def _without_unsure(view: View) -> View:
+    """The view without values that are too uncertain for most uses, and without what belongs to such."""
     unsure = np.isin(view.remarks, UNSURE)
     places = {metric.code: at for at, metric in enumerate(view.metrics)}
     hidden = [unsure[..., places.get(metric.about or metric.code, at)] for at, metric in enumerate(view.metrics)]
-    return np.where(np.stack(hidden, axis=-1), np.nan, view.values)
+    left_out = np.stack(hidden, axis=-1)
+    return replace(view, values=np.where(left_out, np.nan, view.values), left_out=left_out)
 
 
 def ranked(view: View, *, largest: bool = True) -> tuple[int, ...]:

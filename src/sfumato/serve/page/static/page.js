@@ -7,7 +7,14 @@ import { watchPictures } from "./picture.js";
 import { watchVersion } from "./fresh.js";
 import { watchMaps, readyMaps } from "./map.js";
 
+/** Where the form would stand before the table, it is folded; without this, a link leads past it. */
+function fold(root) {
+  const form = root.querySelector("#build");
+  if (form && matchMedia("(max-width: 60rem)").matches) form.open = false;
+}
+
 function ready(root) {
+  fold(root);
   for (const element of root.querySelectorAll("[data-enhanced]")) element.hidden = false;
   readyCodes(root);
   readyCells(root);

@@ -38,6 +38,8 @@ async function show(url, ready, { focus, push = true, cache = "default" } = {}) 
     document.title = page.title;
     if (push) history.pushState({}, "", response.url);
     ready(main);
+    const folded = document.getElementById(focus)?.closest("details:not([open])");
+    if (folded) folded.open = true;
     (document.getElementById(focus) ?? document.getElementById("result-title"))?.focus();
     const said = main.querySelector("[data-announce]")?.textContent.trim() ?? "";
     document.getElementById("announce").textContent = said.replace(/\s+/g, " ");
