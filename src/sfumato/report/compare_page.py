@@ -185,10 +185,10 @@ def charts(found: Sequence[tuple[Outcome, TableLoss]], accuracy: float, strata: 
         labels = list(dict.fromkeys(part.label for _, loss in found for part in loss.losses.get(what, ())))
         if not 1 < len(labels) <= _MOST_COLUMNS:
             continue
-        usable = [[known.get(one) for one in labels] for known in _by_label(found, what, "usable")]
+        shares = [[known.get(one) for one in labels] for known in _by_label(found, what, "usable")]
         over = f"by true {what}" if what == SIZE else f"by {what}"
         yield draw_grid(
-            list(zip(names, usable, strict=True)),
+            list(zip(names, shares, strict=True)),
             labels,
             title="Where cells can be used",
             over=over,

@@ -386,8 +386,8 @@ def _costs(found: Linked, batch: Batch, before: Flags | None) -> Floats:
     weights = np.where(weights > 0, weights, 1.0)
     for name, (one, _) in batch.items():
         at = found.places[name][found.places[name] >= 0]
-        alike = of_measure[one.question.measure] if len(of_measure) > 1 else None
-        price = _COSTS[one.method.cost].of(found.system, weights=weights, before=before, among=alike)
+        among = of_measure[one.question.measure] if len(of_measure) > 1 else None
+        price = _COSTS[one.method.cost].of(found.system, weights=weights, before=before, among=among)
         cost[at] = np.maximum(cost[at], price[at])
     elsewhere = _COSTS["cells"].of(found.system, before=before)
     return np.where(cost > 0, cost, elsewhere)
