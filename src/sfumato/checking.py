@@ -26,7 +26,7 @@ from sfumato.engine.memory import DataTotals, Memory
 from sfumato.errors import BudgetError, DataError, LedgerError, ReleaseError, SfumatoError
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Data
-from sfumato.identity import Identity
+from sfumato.identity import Identity, of_another_period
 from sfumato.plan import Plan, make_plan
 from sfumato.privacy.account import Balance, Charge, Overdraft
 from sfumato.privacy.answers import Answers
@@ -292,6 +292,7 @@ def _foreseen(ready: Checked, charges: Sequence[Charge], progress: Progress) -> 
             {name: (one, counted[name], answer) for name, (one, answer) in known.items()},
             plan.secret,
             lambda words, share: progress(Step(words, share)),
+            of_another_period(batch, plan.release.account, ready.identity.history, ready.identity.answers),
         )
     return found
 

@@ -1,6 +1,6 @@
 """Under which names the ledger knows data and questions: by content, and by the names of earlier versions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from sfumato.content import Content
 from sfumato.engine.content import ContentReader
 from sfumato.plan import Plan
 from sfumato.privacy.account import Account, Charge
-from sfumato.privacy.answers import Answers, Layout
+from sfumato.privacy.answers import Answers, Layout, layout_of
 from sfumato.privacy.book import known_data, names_of, old_names
 from sfumato.privacy.entries import Entry
 from sfumato.statistic import Statistic, TableStatistic
@@ -172,6 +172,24 @@ class Identity:
         if question not in self._layouts:
             self._layouts[question] = self.answers.layout(question, self._answered[question])
         return self._layouts[question]
+
+
+def of_another_period(
+    tables: Mapping[str, Statistic], account: Account, history: Sequence[Entry], answers: Answers
+) -> dict[str, Any]:
+    """The newest answers to tables of these names in another period of the population, of those that have one."""
+    charged: dict[str, set[str]] = {}
+    for entry in history:
+        of_account = entry.account.population == account.population and entry.account.period != account.period
+        if entry.kind == "charge" and of_account:
+            charged.setdefault(entry.table, set()).add(entry.question)
+    found = {}
+    for name, one in tables.items():
+        given = [e for e in history if e.kind == "answer" and e.question in charged.get(name, ())]
+        content = answers.read_file(given[-1].question, given[-1].answer) if given else None
+        if content is not None and one.can_be_laid_out_as(layout_of(content)):
+            found[name] = one.as_asked(content)
+    return found
 
 
 def _day(entry: Entry) -> str:

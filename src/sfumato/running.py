@@ -18,10 +18,11 @@ from sfumato.durable import alone, private_folder
 from sfumato.engine.chunks import ChunkLayout
 from sfumato.engine.memory import DataTotals
 from sfumato.errors import ReleaseError
+from sfumato.identity import of_another_period
 from sfumato.keys import Secret
 from sfumato.plan import Plan
 from sfumato.privacy.account import Balance
-from sfumato.privacy.answers import Answers, layout_of
+from sfumato.privacy.answers import Answers
 from sfumato.privacy.book import OverPeriods
 from sfumato.privacy.entries import REVISED
 from sfumato.privacy.ledger import Ledger, charged_about_others
@@ -194,34 +195,14 @@ def _decided(
         for name, one in waiting.items()
         if (digest := given[name]) is not None
     }
-    last = {
-        name: one.as_asked(content)
-        for name, one in waiting.items()
-        if (content := _of_another_period(plan.release, ledger, answers, name)) is not None
-        and one.can_be_laid_out_as(layout_of(content))
-    }
     return decided_together(
         {name: one for name, one in waiting.items() if name not in known},
         {**known, **plan.known_before},
         ready.count,
         plan.secret,
         lambda words, share: progress(Step(words, share)),
-        last=last,
+        last=of_another_period(waiting, plan.release.account, ledger.history(), answers),
     )
-
-
-def _of_another_period(release: Release, ledger: Ledger, answers: Answers, table: str) -> Any:
-    """The newest answer to a table of this name in another period of the population; None where there is none."""
-    history, account = ledger.history(), release.account
-    same = {
-        e.question
-        for e in history
-        if e.kind == "charge"
-        and (e.table, e.account.population) == (table, account.population)
-        and e.account.period != account.period
-    }
-    found = [entry for entry in history if entry.kind == "answer" and entry.question in same]
-    return answers.read_file(found[-1].question, found[-1].answer) if found else None
 
 
 def _publish(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from sfumato.checking import check
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
@@ -41,8 +42,12 @@ def test_a_pattern_stays_where_another_would_be_cheaper_by_now(tmp_path: Path) -
         write_jobs(file.parent, QUARTERS[1], {"A": 2, "B": 9, "C": 4})
         for quarter in quarters:
             release = load(file, quarter)
+            foretold = check(release).foreseen["jobs"]
             run(release)
             found = assess(release, tmp_path / name / quarter / "report.html")
+            rows = pq.read_table(found.report.with_name("jobs.parquet")).to_pylist()
+            hidden = sum(row["true"] for row in rows if row["status"] == "suppressed")
+            assert foretold.value == hidden, "check knows what was withheld in the last period"
             beside[name, quarter] = {place for place, sex in withheld(found.report) if sex != "total"} - {"C"}
     assert beside["series", QUARTERS[0]] == beside["series", QUARTERS[1]] == {"B"}
     assert beside["anew", QUARTERS[1]] == {"A"}

@@ -121,7 +121,7 @@ class PublishedTable(TableStatistic):
         return {}
 
     @classmethod
-    def foreseen(cls, batch: Any, known: Any, secret: Secret | None, busy: Busy) -> dict[str, Any]:  # noqa: ARG003
+    def foreseen(cls, batch: Any, known: Any, secret: Secret | None, busy: Busy, last: Any) -> dict[str, Any]:  # noqa: ARG003
         """What would be withheld of tables that are decided together, by their true numbers: confidential."""
         return {}
 

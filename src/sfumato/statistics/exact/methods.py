@@ -64,7 +64,7 @@ class Suppression(SensitivityRules):
         "status": "empty, or suppressed: the value is withheld because it, or another that follows from it, would "
         "reveal too much",
     }
-    error_words: ClassVar[tuple[str, str]] = ("exact", "exact, or withheld")
+    error_words: ClassVar[tuple[str, str]] = ("exact, or withheld", "the same")
     reading: ClassVar[str] = (
         "Values that are published are true numbers, without error by the protection. A cell that is withheld is "
         "sensitive itself, or one that is not: its status does not tell which, though what else is known of it may, "
@@ -243,7 +243,7 @@ class Ranges(SensitivityRules):
         "low": "least value of the range; the value itself where it is shown",
         "high": "greatest value of the range; empty where it has no upper end, the value itself where it is shown",
     }
-    error_words: ClassVar[tuple[str, str]] = ("exact", "exact, or a range")
+    error_words: ClassVar[tuple[str, str]] = ("exact, or a range", "the same")
     reading: ClassVar[str] = (
         "Values that are published are true numbers, without error by the protection; `low` and `high` are the ends of "
         "the range that the others lie in. A cell with a range is sensitive itself, or one that is not: its status "
@@ -326,7 +326,7 @@ class Coarsening(SensitivityRules):
         "value": "true value of the group of codes",
         "status": "empty, or not available: the code was merged into the one above it, or that one was not needed",
     }
-    error_words: ClassVar[tuple[str, str]] = ("exact", "exact, of coarser groups")
+    error_words: ClassVar[tuple[str, str]] = ("exact, of coarser groups", "the same")
     reading: ClassVar[str] = (
         "Values are true numbers, without error by the protection, of groups that pass the rules. "
         "Codes that are not available were merged into the one above them, or are shown by those below them."

@@ -236,11 +236,12 @@ class ExactTable(PublishedTable):
         known: Mapping[str, tuple[Self, Any, Any]],
         secret: Secret | None,
         busy: Busy,
+        last: Mapping[str, Any],
     ) -> dict[str, Any]:
         """How many cells are sensitive and would be withheld, and how much of the total: confidential."""
         from sfumato.statistics.exact.decide import decide
 
-        return dict(decide(batch, known, secret, busy).foreseen(batch))
+        return dict(decide(batch, known, secret, busy, last).foreseen(batch))
 
     # What is published.
 
