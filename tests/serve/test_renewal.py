@@ -1,7 +1,9 @@
 """What is published while the server runs is served whole or not at all, and nothing else changes by it."""
 
+import gc
 import logging
 import shutil
+import weakref
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,24 @@ def test_tags_change_with_the_figures_and_nobody_is_signed_out(bundles: dict[str
         again = client.get(path.format("jobs_by_place"), headers={"If-None-Match": before.headers["etag"]})
         assert again.status_code == 304
     assert make_app(first, settings)
+
+
+def test_tables_that_were_published_anew_are_let_go_once_nobody_reads_them(
+    bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    app = make_app(open_catalogue([BundleSource(folder=bundles["jobs"])]), Settings(state=tmp_path / "state"))
+    editions = app.state.context.editions
+    earlier = [weakref.ref(table) for table in editions.current.catalogue]
+    asked = [f"/tables/jobs_by_place{more}" for more in ("", "?lang=de", "/codes?variable=place", "/files")]
+    asked += ["/", "/tables/jobs_by_industry..jobs_by_ownership", "/catalog", "/sdmx/2.1/dataflow?references=all"]
+    asked += ["/api/v2/tables/jobs_by_place/data?outputFormat=xlsx", "/sdmx/3.0/structure/dataflow"]
+    with asking(app) as client:
+        for path in asked:
+            assert client.get(path).status_code in (200, 404), path
+        editions.replace(open_catalogue([BundleSource(folder=bundles["survey"])]))
+        for _ in range(100):  # a thread that is just done holds its last work for a moment
+            assert client.get("/").status_code == 200
+            gc.collect()
+            if not any(table() for table in earlier):
+                return
+    pytest.fail("tables of before are held")

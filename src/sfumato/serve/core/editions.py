@@ -97,6 +97,9 @@ class OneEdition:
         self._app, self._editions = app, editions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Pass a request on; the life of the server, which is passed on too, has no edition of its own."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
         with self._editions.one():
             await self._app(scope, receive, send)

@@ -285,6 +285,11 @@ class ServedTable:
             self._spoken[code] = replace(self, dimensions=spoken)
         return self._spoken[code]
 
+    @cached_property
+    def made(self) -> dict[str, Any]:
+        """What interfaces make of it once, by their names: it goes when the table does."""
+        return {}
+
     @property
     def counted(self) -> str:
         """What is counted or measured, in short: its value, or of several kinds of value whom they are about."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 from urllib.parse import quote, urlencode
 
@@ -257,9 +256,18 @@ OPENED = 20
 _PAIRS = (("origin_", "destination_"), ("first_", "second_"))
 
 
-@lru_cache(maxsize=1_000)
 def first_question(table: ServedTable) -> ReaderQuestion:
-    """What a table shows when it is opened: two variables, totals of the others where there are any."""
+    """What a table shows when it is opened: two variables, totals of the others where there are any.
+
+    The table keeps it, so that nothing else keeps the table once another one was published in its place.
+    """
+    found: ReaderQuestion | None = table.made.get("first question")
+    if found is None:
+        found = table.made["first question"] = _first_question(table)
+    return found
+
+
+def _first_question(table: ServedTable) -> ReaderQuestion:
     dimensions = list(table.dimensions)
     pair = pair_of(dimensions)
     small = pair is not None and len(pair[0]) * len(pair[1]) <= MOST_PAIRS
