@@ -153,8 +153,9 @@ class Edge(NamedTuple):
 
     @property
     def single(self) -> list[int]:
-        """The places of all entries but the total."""
-        return [at for at in range(len(self.texts)) if at != self.total]
+        """The places of all entries but the total, or of the total where it is alone."""
+        every = range(len(self.texts))
+        return [at for at in every if at != self.total] or list(every)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
