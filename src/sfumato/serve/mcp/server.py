@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Protocol, TypeVar
 
+from fastapi import HTTPException
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -61,6 +62,8 @@ def make_server(catalogue: Callable[[], Catalogue], work: Worker, *, url: str = 
             return await work(answer, _request(ctx))
         except SfumatoError as error:
             raise ToolError(one_line(error)) from None
+        except HTTPException as error:  # too much is waited for, or nobody waits any more
+            raise ToolError(str(error.detail)) from None
 
     @server.tool(name="search_tables", title="Search tables", annotations=_READ_ONLY)
     async def search(
