@@ -97,12 +97,7 @@ class Compression:
                 start, begin = {**begin, "headers": raw}, None
                 headers, tag = MutableHeaders(raw=raw), _header(raw, b"etag")
                 if start["status"] == 304:
-                    if tag in known:  # the answer that the client has, as it has it
-                        headers["ETag"] = known[tag].decode()
-                    elif (b"if-none-match", b"*") in scope["headers"]:  # it has any: the one that it would get
-                        name = coding(accepted)
-                        if name and self._cache.get((tag, name)) is not None:
-                            headers["ETag"] = _tagged(tag.decode(), name)
+                    self._unchanged(scope, headers, known, coding(accepted))
                 elif self._may(scope, start["status"], raw, body, more=more):
                     headers.add_vary_header("Accept-Encoding")
                     in_parts = more or "content-length" not in headers
@@ -124,6 +119,19 @@ class Compression:
             await send({**message, "body": body})
 
         await self._app(scope, receive, written)
+
+    def _unchanged(self, scope: Scope, headers: MutableHeaders, known: dict[bytes, bytes], name: str | None) -> None:
+        """Say to a client that has an answer which one it has.
+
+        A proxy puts these headers in place of those that it keeps: they have to say that others get another coding.
+        """
+        if not scope.get(PRIVATE):
+            headers.add_vary_header("Accept-Encoding")
+        tag = headers.get("etag", "").encode("latin-1")
+        if tag in known:  # the answer that the client has, as it has it
+            headers["ETag"] = known[tag].decode()
+        elif name and (b"if-none-match", b"*") in scope["headers"] and self._cache.get((tag, name)) is not None:
+            headers["ETag"] = _tagged(tag.decode(), name)  # it has any: the one that it would get
 
     @staticmethod
     def _may(scope: Scope, status: int, headers: Raw, body: bytes, *, more: bool) -> bool:
