@@ -18,6 +18,9 @@ from sfumato.serve.core.http import HEADERS, MEDIA_TYPE, MOST_ADDRESS, MOST_HEAD
 
 _TWO_LENGTHS = "The request has a length and Transfer-Encoding, or is too old for the latter"
 """Its end may be found in two ways: what one program takes for its body is a new request to another."""
+_BARE = re.compile(rb"(?<!\r)\n")
+_BARE_LINE_FEED = "A line of the request ends without a carriage return"
+"""One program ends a line there, to another one it goes on: a header in it is seen by one of them only."""
 _ADDRESS = re.compile(rb"https?://([^/?#]+)([/?].*|)", re.IGNORECASE)
 
 
@@ -27,10 +30,13 @@ class OneLength(h11.Connection):
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """What came; a request that has two lengths is refused, though the standard allows to guess one of them.
 
-        A target that is a whole address becomes the path in it.
+        So is one whose first lines may end in two places. A target that is a whole address becomes the path in it.
         """
+        begun = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
         if isinstance(event, h11.Request):
+            if _BARE.search(begun, 0, len(begun) - len(self.trailing_data[0])):
+                raise h11.RemoteProtocolError(_BARE_LINE_FEED)
             names = {name for name, _ in event.headers}
             if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
                 raise h11.RemoteProtocolError(_TWO_LENGTHS)
@@ -65,7 +71,7 @@ class StrictProtocol(H11Protocol):
             return
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.ProtocolError) else 400
-        said = _TWO_LENGTHS if str(error) == _TWO_LENGTHS else msg.rstrip(".")
+        said = str(error) if str(error) in (_TWO_LENGTHS, _BARE_LINE_FEED) else msg.rstrip(".")
         detail = f"{said}. To do: send a shorter or correct request."
         title = HTTPStatus(status).phrase
         content = json.dumps(
