@@ -5,6 +5,8 @@ import logging
 import shutil
 import weakref
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import pytest
 
@@ -13,9 +15,10 @@ from sfumato.errors import BundleError
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
-from sfumato.serve.core.editions import Editions
+from sfumato.serve.core.editions import Editions, give_back
 from sfumato.serve.core.users import Role, Users
 from tests.serve.in_thread import asking
+from tests.serve.patient import PATIENCE
 from tests.serve.test_access import sign_in, with_rooms
 
 
@@ -154,3 +157,28 @@ def test_tables_that_were_published_anew_are_let_go_once_nobody_reads_them(
             if not any(table() for table in earlier):
                 return
     pytest.fail("tables of before are held")
+
+
+def test_memory_that_is_free_goes_back_to_the_system(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = resident()
+    threads = [Thread(target=lambda: [bytes(2_000) for _ in range(20_000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    give_back()
+    assert resident() - before < 60, "four threads wrote 160 MB"
+
+    times: Queue[None] = Queue()
+    monkeypatch.setattr("sfumato.serve.core.editions.give_back", lambda: times.put(None))
+    monkeypatch.setattr("sfumato.serve.core.editions.SECONDS", 0.001)
+    monkeypatch.setattr("sfumato.serve.core.editions.TRIMMED", 2)
+    with editions_of(shelf).watched(lambda _: None):
+        for _ in range(3):
+            times.get(timeout=PATIENCE)
+
+
+def resident() -> float:
+    """Memory of this process in MB; nothing where the system does not tell."""
+    told = Path("/proc/self/statm")
+    return int(told.read_text().split()[1]) * 4_096 / 1e6 if told.exists() else 0.0
