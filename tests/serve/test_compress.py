@@ -182,3 +182,14 @@ def test_many_who_ask_for_the_same_have_it_compressed_once(monkeypatch: pytest.M
     assert calls == ["gzip"]
     bodies = {body for body in found if body}
     assert [gzip.GzipFile(fileobj=io.BytesIO(body)).read() for body in bodies] == [b"a" * 60_000]
+
+
+@pytest.mark.parametrize("accepted", ["zstd", "gzip", "identity"])
+@pytest.mark.parametrize("path", [LARGE, "/tables/jobs_by_place"])
+def test_a_proxy_that_asks_again_is_told_that_the_answer_depends_on_the_coding(
+    accepted: str, path: str, client: httpx.Client
+) -> None:
+    first, _ = get(client, path, accepted)
+    again, _ = get(client, path, accepted, **{"If-None-Match": first.headers["etag"]})
+    assert again.status_code == 304
+    assert set(first.headers["vary"].split(", ")) == set(again.headers["vary"].split(", "))

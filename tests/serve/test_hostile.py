@@ -313,6 +313,18 @@ def test_chunks_are_unknown_to_the_oldest_http(server: Server) -> None:
         assert nothing_more(connection)
 
 
+@pytest.mark.parametrize("hidden", ["Content-Length: 5", "Transfer-Encoding: chunked", "Authorization: Bearer x", ""])
+def test_a_line_that_ends_in_two_places_is_refused_and_nothing_after_it_is_answered(
+    server: Server, hidden: str
+) -> None:
+    first = request("GET", "/api/v2/config", f"X-Told: a\n{hidden}")
+    with connected(server) as connection:
+        connection.sendall(request("GET", "/api/v2/config") + first + SMUGGLED)
+        assert heard(connection).status == 200
+        assert "carriage return" in heard(connection).problem["detail"]
+        assert nothing_more(connection)
+
+
 def nothing_more(connection: socket.socket) -> bool:
     """Whether the server closes a connection without another answer."""
     try:

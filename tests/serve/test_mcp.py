@@ -223,3 +223,11 @@ def test_a_model_on_this_machine_reads_a_bundle_over_standard_input(bundles: dic
     server = StdioServerParameters(command=sys.executable, args=["-m", "sfumato", "mcp", str(bundles["jobs"])])
     given = call(server, "get_data", table="jobs_by_place", codes={"place": ["top(3)"]}, figures=["jobs"])
     assert len(given["cells"]) == 3
+
+
+def test_a_call_that_there_is_no_room_for_is_told_so_in_words(catalogue: Catalogue, tmp_path: Path) -> None:
+    settings = Settings(state=tmp_path, calls=0, mcp=True, audit=None, most_waiting=0)
+    with asking(make_app(catalogue, settings)) as client:
+        for tool, arguments in (("search_tables", {}), ("describe_table", {"table": "jobs_by_place"})):
+            answer = call(f"{client.base_url}".rstrip("/") + "/mcp", tool, **arguments)
+            assert "ask again once you have some of them" in answer["error"]

@@ -14,6 +14,7 @@ import pytest
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.prefix import OURS
 from sfumato.serve.core.users import Role, Users
 from tests.serve.in_thread import asking
 
@@ -144,3 +145,23 @@ def test_no_label_is_taken_for_a_link(catalogue: Catalogue, tmp_path: Path) -> N
             text = client.get(f"{PREFIX}{path}").text
             assert "/elsewhere" in text
             assert f"{PREFIX}/elsewhere" not in text
+
+
+@pytest.mark.parametrize("prefix", ["/tables", "/api", "/sdmx/2.1", "/catalog/of"])
+def test_a_path_that_looks_like_one_of_ours_may_be_taken_off_by_the_proxy_or_left(
+    prefix: str, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    settings = Settings(state=tmp_path / "state", url=f"https://office.example{prefix}", calls=0)
+    pages = ("/", "/tables/jobs_by_place", "/tables/jobs_by_place/files", "/api/v2/config", "/api/v1/en", "/catalog")
+    with asking(make_app(catalogue, settings)) as client:
+        for path in (*pages, "/sdmx/2.1/dataflow", "/catalog/jobs_by_place", "/health"):
+            left, taken = client.get(f"{prefix}{path}"), client.get(path)
+            assert (left.status_code, taken.status_code) == (200, 200), path
+            assert left.content == taken.content, path
+
+
+def test_every_beginning_of_an_address_of_ours_is_known(catalogue: Catalogue, tmp_path: Path) -> None:
+    app = make_app(catalogue, Settings(state=tmp_path / "state", metrics=True, embed=("https://paper.example",)))
+    paths = {path for route in app.routes for path in [getattr(route, "path", "")] if path}
+    paths |= set(app.openapi()["paths"])
+    assert {path.split("/")[1] for path in paths} - {""} <= set(OURS)

@@ -1,8 +1,12 @@
 """What is published while the server runs is served whole or not at all, and nothing else changes by it."""
 
+import gc
 import logging
 import shutil
+import weakref
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import pytest
 
@@ -11,9 +15,10 @@ from sfumato.errors import BundleError
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
-from sfumato.serve.core.editions import Editions
+from sfumato.serve.core.editions import Editions, give_back
 from sfumato.serve.core.users import Role, Users
 from tests.serve.in_thread import asking
+from tests.serve.patient import PATIENCE
 from tests.serve.test_access import sign_in, with_rooms
 
 
@@ -131,3 +136,49 @@ def test_tags_change_with_the_figures_and_nobody_is_signed_out(bundles: dict[str
         again = client.get(path.format("jobs_by_place"), headers={"If-None-Match": before.headers["etag"]})
         assert again.status_code == 304
     assert make_app(first, settings)
+
+
+def test_tables_that_were_published_anew_are_let_go_once_nobody_reads_them(
+    bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    app = make_app(open_catalogue([BundleSource(folder=bundles["jobs"])]), Settings(state=tmp_path / "state"))
+    editions = app.state.context.editions
+    earlier = [weakref.ref(table) for table in editions.current.catalogue]
+    asked = [f"/tables/jobs_by_place{more}" for more in ("", "?lang=de", "/codes?variable=place", "/files")]
+    asked += ["/", "/tables/jobs_by_industry..jobs_by_ownership", "/catalog", "/sdmx/2.1/dataflow?references=all"]
+    asked += ["/api/v2/tables/jobs_by_place/data?outputFormat=xlsx", "/sdmx/3.0/structure/dataflow"]
+    with asking(app) as client:
+        for path in asked:
+            assert client.get(path).status_code in (200, 404), path
+        editions.replace(open_catalogue([BundleSource(folder=bundles["survey"])]))
+        for _ in range(100):  # a thread that is just done holds its last work for a moment
+            assert client.get("/").status_code == 200
+            gc.collect()
+            if not any(table() for table in earlier):
+                return
+    pytest.fail("tables of before are held")
+
+
+def test_memory_that_is_free_goes_back_to_the_system(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = resident()
+    threads = [Thread(target=lambda: [bytes(2_000) for _ in range(20_000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    give_back()
+    assert resident() - before < 60, "four threads wrote 160 MB"
+
+    times: Queue[None] = Queue()
+    monkeypatch.setattr("sfumato.serve.core.editions.give_back", lambda: times.put(None))
+    monkeypatch.setattr("sfumato.serve.core.editions.SECONDS", 0.001)
+    monkeypatch.setattr("sfumato.serve.core.editions.TRIMMED", 2)
+    with editions_of(shelf).watched(lambda _: None):
+        for _ in range(3):
+            times.get(timeout=PATIENCE)
+
+
+def resident() -> float:
+    """Memory of this process in MB; nothing where the system does not tell."""
+    told = Path("/proc/self/statm")
+    return int(told.read_text().split()[1]) * 4_096 / 1e6 if told.exists() else 0.0

@@ -6,10 +6,15 @@ from typing import Any
 
 import httpx
 import pytest
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from sfumato.serve.app import make_app
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.pxweb.saved import LONGEST, SavedQueries
 from tests.serve import patient
+from tests.serve.in_thread import asking
 from tests.serve.running import Server
 
 
@@ -62,3 +67,25 @@ def test_one_query_has_a_bounded_length(tmp_path: Path) -> None:
         queries.save({"a": "x" * LONGEST})
     assert refused.value.status == 413
     assert not queries.folder.exists()
+
+
+def test_one_client_cannot_push_out_the_queries_of_others(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.serve.pxweb.saved.MOST_NEW", 2)
+    proxied = ProxyHeadersMiddleware(make_app(catalogue, Settings(state=tmp_path / "state")), ["127.0.0.1"])
+
+    def save(codes: list[str], client: str = "192.0.2.1") -> httpx.Response:
+        selection = {"selection": [{"variableCode": "region", "valueCodes": codes}]}
+        body = {"tableId": "people", "selection": selection}
+        return asked.post("/api/v2/savedqueries", json=body, headers={"X-Forwarded-For": client})
+
+    with asking(proxied) as asked:
+        first = save(["N"])
+        assert [first.status_code, save(["E"]).status_code] == [201, 201]
+        refused = save(["N", "E"])
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) > 0
+        assert "an hour" in refused.json()["detail"]
+        assert save(["N"]).json() == first.json(), "what is kept already takes no room"
+        assert save(["N", "E"], "192.0.2.2").status_code == 201, "others may"

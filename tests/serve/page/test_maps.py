@@ -97,6 +97,18 @@ def test_few_columns_are_maps_side_by_side_and_many_a_matrix() -> None:
     assert f"The chart shows {maps.MOST_PANELS} of 10 maps" in " ".join(shown(many, "chart=map").notes)
 
 
+def test_where_another_variable_shows_its_total_alone_the_map_is_of_that() -> None:
+    sex, alone = (
+        dimension("sex", ("F", "M", "total"), total="total"),
+        "valueCodes[sex]=total&heading=sex&totals=1&chart=map",
+    )
+    chart = shown(table(on_map("place"), sex), f"valueCodes[place]=*&stub=place&{alone}")
+    assert len(areas(chart)) == len(PLACES)
+    flows = table(on_map("origin_place"), on_map("destination_place"), sex)
+    ends = "valueCodes[origin_place]=*&valueCodes[destination_place]=*&stub=origin_place,destination_place"
+    assert len(areas(shown(flows, f"{ends}&{alone}"))) > 0
+
+
 def test_a_map_of_columns_leads_to_the_heads_of_columns() -> None:
     query = "valueCodes[place]=*&valueCodes[sex]=*&stub=sex&heading=place&chart=map"
     of = table(on_map("place"), dimension("sex", ("F", "M")))

@@ -1,5 +1,7 @@
 """The catalogue as its bundles are now: opened again when one is published anew, and the same throughout a request."""
 
+import ctypes
+import gc
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +11,7 @@ from threading import Event, Thread
 from time import time
 from typing import Any
 
+import pyarrow as pa
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sfumato.serve.core.catalogue import BundleSource, Catalogue, Stamp
@@ -17,6 +20,8 @@ from sfumato.serve.core.figures import BoundedCache
 _log = logging.getLogger("uvicorn.error")
 SECONDS = 2.0
 """How often somebody looks whether a bundle was published anew."""
+TRIMMED = 15
+"""After so many looks, memory that is free goes back to the system."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,10 +81,15 @@ class Editions:
         end = Event()
 
         def watch() -> None:
+            looks = 0
             while not end.wait(SECONDS):
                 try:
                     if self.renew():
                         renewed(self._newest.catalogue)
+                        gc.collect()  # parts of the tables of before name each other
+                    looks += 1
+                    if looks % TRIMMED == 0:
+                        give_back()
                 except Exception as error:  # whatever it is, the next look may find it mended
                     _log.error("Could not look for what was published anew", exc_info=error)
 
@@ -103,3 +113,15 @@ class OneEdition:
             return
         with self._editions.one():
             await self._app(scope, receive, send)
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system.
+
+    Every thread that writes answers has room of its own, which the C library keeps at the size of the largest that it
+    ever wrote; other libraries than that of GNU do not, and have no function for it.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    pa.default_memory_pool().release_unused()

@@ -8,10 +8,18 @@ Interfaces for programs write whole addresses, which begin with what `--url` say
 import re
 
 from starlette.datastructures import MutableHeaders
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _ADDRESS = re.compile(rb'(\s(?:href|action|formaction|src|data-[a-z-]+)=")(?=/(?!/))')
 """In a page, where an address of this server begins. No text of a page can look so: its quotes are escaped."""
+
+
+OURS = (
+    *("api", "catalog", "embed", "health", "live", "mcp", "metrics", "openapi.json", "reference", "sdmx"),
+    *("sign-in", "sign-out", "static", "steward", "tables"),
+)
+"""How addresses of this server begin."""
 
 
 class Prefix:
@@ -19,6 +27,8 @@ class Prefix:
 
     def __init__(self, app: ASGIApp, *, prefix: str) -> None:
         self._app, self._prefix = app, prefix
+        self._like_ours = prefix.split("/")[1] in OURS
+        """Then a path may begin so although the proxy took the prefix off: what leads somewhere is meant."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on without the path, and put it into what comes back."""
@@ -27,7 +37,9 @@ class Prefix:
             return
         path: str = scope["path"]
         if path == self._prefix or path.startswith(f"{self._prefix}/"):
-            scope["path"] = path[len(self._prefix) :] or "/"
+            within = path[len(self._prefix) :] or "/"
+            if not self._like_ours or _leads_somewhere(scope, within) or not _leads_somewhere(scope, path):
+                scope["path"] = within
         begin: Message | None = None
 
         async def prefixed(message: Message) -> None:
@@ -50,3 +62,9 @@ class Prefix:
             await send(message)
 
         await self._app(scope, receive, prefixed)
+
+
+def _leads_somewhere(scope: Scope, path: str) -> bool:
+    """Whether the application has a route for a path."""
+    there = {**scope, "path": path}
+    return any(route.matches(there)[0] is not Match.NONE for route in scope["app"].router.routes)

@@ -4,15 +4,16 @@ import json
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from math import ceil
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -21,6 +22,7 @@ from sfumato.serve.context import ServerContext
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
+from sfumato.serve.core.rate_limit import Buckets
 from sfumato.serve.formats.json_stat import LANGUAGE
 from sfumato.serve.formats.layout import PARAMETERS
 from sfumato.serve.pxweb import schemas
@@ -41,6 +43,8 @@ from sfumato.serve.pxweb.schemas import SavedQuery
 
 LONGEST = 20_000
 """Bytes that one query may have."""
+MOST_NEW, HOUR = 500, 60 * 60
+"""Queries that one client may add in an hour: else a single one could push out those of all others in minutes."""
 _NAME = re.compile(r"[0-9a-f]{24}")
 _OWNER = 0o700
 
@@ -54,8 +58,8 @@ class SavedQueries:
     most_bytes: int
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
-    def save(self, query: dict[str, Any]) -> str:
-        """Keep a query and return its name."""
+    def save(self, query: dict[str, Any], *, refuse: Callable[[], None] = lambda: None) -> str:
+        """Keep a query and return its name; one that is not kept yet may be refused."""
         content = json.dumps(query, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
         refuse_long(content)
         name = blake2b(content, digest_size=12).hexdigest()
@@ -64,6 +68,7 @@ class SavedQueries:
             try:
                 os.utime(path)
             except FileNotFoundError:
+                refuse()
                 self._make_folder()
                 self._make_room(len(content))
                 write_durably(path, content)
@@ -181,6 +186,8 @@ def router(context: ServerContext) -> APIRouter:
         folder=settings.state / "saved-queries", most=settings.most_saved, most_bytes=settings.most_saved_bytes
     )
 
+    added = Buckets(calls=MOST_NEW, window=HOUR)
+
     @api.post(
         "/savedqueries",
         status_code=201,
@@ -195,12 +202,13 @@ def router(context: ServerContext) -> APIRouter:
         body = read_json(schemas.SavedQuery, sent, request)
         described = context.catalogue[body.tableId]
         _, selection = check_request(context, described, saved_request(body))
+        client = context.client(request.scope)
 
         def save() -> tuple[str, dict[str, Any]]:
             if described.kind != "live":  # whose answers are remembered: they are given to those who ask for them
                 described.answer(smallest(selection))  # refuses what has no answer
             query = canonical(body, described)
-            return saved.save(query), query
+            return saved.save(query, refuse=lambda: refuse_many(client)), query
 
         return response_of(*await run_in_threadpool(save))
 
@@ -238,6 +246,12 @@ def router(context: ServerContext) -> APIRouter:
         if names & {"heading", "stub"}:
             asked = replace(asked, heading=wished.heading, stub=wished.stub)
         return (await render_request(context, query.tableId, asked, request.scope)).respond(request)
+
+    def refuse_many(client: str) -> None:
+        wait = added.wait(client) if settings.calls else 0
+        if wait:
+            words = f"You saved {MOST_NEW} queries in an hour. To do: use addresses, which need no room, or come back."
+            raise HTTPException(429, words, {"Retry-After": str(ceil(wait))})
 
     def response_of(id: str, query: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
         links = [link("self", f"/savedqueries/{id}", settings), link("data", f"/savedqueries/{id}/data", settings)]
