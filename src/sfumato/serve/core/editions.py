@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -121,7 +122,7 @@ def give_back() -> None:
     Every thread that writes answers has room of its own, which the C library keeps at the size of the largest that it
     ever wrote; other libraries than that of GNU do not, and have no function for it.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
     pa.default_memory_pool().release_unused()
