@@ -19,7 +19,7 @@ from sfumato.exact.readers import DOWN, UP, Readers
 from sfumato.exact.reduced import Reduced
 from sfumato.exact.rules import Protection
 from sfumato.exact.search import LAST_REWARD, Piece, Search
-from sfumato.exact.shares import Shares
+from sfumato.exact.shares import Shares, known_zeros
 from sfumato.exact.system import System
 
 _WINDOW = 20_000
@@ -384,6 +384,7 @@ def settle_readers(
             against.compare()
         ReadersSearch(search, against, stop, progress).settle(opening=opening)
         pairs = smaller.pairs(against.unsettled(), wanted)
+        pairs = pairs[~known_zeros(system, wanted, pairs)]  # cells that are published tell zeros, and count
         if last or not len(pairs):
             break
         more = known.with_programs(system, protection, pairs, stop=stop)

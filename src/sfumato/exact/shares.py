@@ -66,14 +66,10 @@ class Shares:
         Sums that cross tell more than one after the other: a program for each pair, in which nothing is published. Each
         pair is there at most once, as after `with_sums`.
         """
-        none = system.fixed & (system.value == 0)
-        down = system.value - np.where(system.fixed, 0.0, system.lower)
-        up = np.where(system.fixed, np.inf, system.upper) - system.value
         amounts = dict(zip(zip(self.cell.tolist(), self.reader.tolist(), strict=True), self.amount, strict=True))
         found = [np.zeros((0, 3))]
         for reader in np.unique(pairs[pairs[:, 1] >= 0, 1]).tolist():
-            free = np.flatnonzero((of.owner != reader) & ~none)
-            programs = Extremes(Window.of(system.by_cell, free, down, up))
+            free, programs = _beforehand(system, of, reader)
             for cell in np.intersect1d(pairs[pairs[:, 1] == reader, 0], free):
                 if stop():
                     break
@@ -87,6 +83,33 @@ class Shares:
             reader=np.concatenate([self.reader, more[:, 1].astype(np.int64)]),
             amount=np.concatenate([self.amount, more[:, 2]]),
         )
+
+
+def known_zeros(system: System, of: Protection, pairs: Integers) -> Flags:
+    """Which pairs are of a zero and a reader who knows it before anything is published: all of a sum is the reader's.
+
+    Where zeros are protected, who has the only business of a town knows that no other branch has any there.
+    """
+    found = np.zeros(len(pairs), dtype=bool)
+    zeros = (pairs[:, 1] >= 0) & (system.value[pairs[:, 0]] == 0)
+    for reader in np.unique(pairs[zeros, 1]).tolist():
+        free, programs = _beforehand(system, of, reader, most=1.0)  # a cell that can rise can rise a little
+        for row in np.flatnonzero(zeros & (pairs[:, 1] == reader)):
+            place = int(np.searchsorted(free, pairs[row, 0]))
+            found[row] = programs.furthest(place, 1)[place] <= NEAR
+    return found
+
+
+def _beforehand(system: System, of: Protection, reader: int, *, most: float = np.inf) -> tuple[Integers, Extremes]:
+    """The cells that a reader does not know before anything is published, and programs of how far they can move.
+
+    None goes up by more than `most`.
+    """
+    none = system.fixed & (system.value == 0)
+    down = system.value - np.where(system.fixed, 0.0, system.lower)
+    up = np.minimum(np.where(system.fixed, np.inf, system.upper) - system.value, most)
+    free = np.flatnonzero((of.owner != reader) & ~none)
+    return free, Extremes(Window.of(system.by_cell, free, down, up))
 
 
 def _largest(cells: Integers, readers: Integers, amounts: Floats, shape: tuple[int, int]) -> Any:
