@@ -146,8 +146,8 @@ def test_pxwebpy_keeps_to_the_announced_rate_also_when_it_splits_a_question(
 @pytest.mark.slow
 def test_without_a_limit_clients_are_told_so(bundles: dict[str, Path], tmp_path: Path) -> None:
     with serving(bundles["survey"], "--state", tmp_path / "state", "--rate", "0") as unlimited:
-        assert unlimited.get("/config").json()["maxCallsPerTimeWindow"] == 0
-        assert patient.get(f"{unlimited.url}/api/v1?config").json()["maxCalls"] >= 1
+        assert unlimited.get("/config").json()["maxCallsPerTimeWindow"] >= 1_000_000
+        assert patient.get(f"{unlimited.url}/api/v1?config").json()["maxCalls"] >= 1_000_000
 
 
 @pytest.mark.parametrize("rate", ["5", "0/1", "1.5/2"])
