@@ -8,13 +8,13 @@ No part of `run.py`: nobody else rounds linked tables of this size in Python, so
 
 import argparse
 import json
-import resource
 from pathlib import Path
 from time import process_time
 
 import numpy as np
 
 from bench.exact.register import LARGEST, SIZES, Register, Size, make
+from bench.shared.child import peak_bytes
 from bench.shared.report import Results
 from sfumato.exact.coarsening import Programme, coarsen, failing
 from sfumato.exact.rounding import controlled_rounding, plain_rounding, prove_rounding
@@ -67,7 +67,7 @@ def _rounded(system: System) -> Results:
         "plain sums that fail": int(np.count_nonzero(system.equations @ plain)),
         "beyond": len(rounded.beyond),
         "farthest": rounded.farthest,
-        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "memory": peak_bytes(),
     }
     if len(system) <= _PROVED:
         cells = np.flatnonzero((truth > 0) & (truth < 3))

@@ -276,7 +276,11 @@ MISTAKES = {
         '"top-contributors", magnitudes = [1, 1, 1, 1, 1, 1, 1] }',
         "one to six",
     ),
-    "a magnitude that is no number": ('"top-contributors" }', '"top-contributors", magnitudes = ["big"] }', "a list of numbers"),
+    "a magnitude that is no number": (
+        '"top-contributors" }',
+        '"top-contributors", magnitudes = ["big"] }',
+        "a list of numbers",
+    ),
     "an impossible count table": ('"top-contributors" }', '"top-contributors", count_variance = 90 }', "variance"),
     "an unknown rule": ('rule = "jackknife"', 'rule = "guess"', "jackknife"),
     "a weight twice": ('weight = "weight"', 'weight = "business"', "different columns"),

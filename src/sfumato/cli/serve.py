@@ -83,7 +83,9 @@ def serve(
     metrics: Annotated[bool, typer.Option("--metrics", help="Show at /metrics how the server does.")] = False,
     traces: Annotated[
         bool,
-        typer.Option("--traces", help="Send traces to where the settings of OpenTelemetry say; needs sfumato\\[telemetry]."),
+        typer.Option(
+            "--traces", help="Send traces to where the settings of OpenTelemetry say; needs sfumato\\[telemetry]."
+        ),
     ] = False,
     embed: Annotated[
         list[str] | None,

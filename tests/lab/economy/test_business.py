@@ -3,8 +3,6 @@
 import fnmatch
 import hashlib
 import json
-import subprocess
-import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +42,7 @@ from sfumato_lab.economy.business.draws import (
 from sfumato_lab.economy.business.generate import CHUNK, BusinessSurvey, generate_business
 from sfumato_lab.economy.business.shape import SHARES, measure_business
 from tests.cli.call import call
+from tests.lab.economy.memory import peak
 
 SMALL = CHUNK + 10_007  # two chunks, the second one cut short
 
@@ -395,22 +394,16 @@ def test_the_command_makes_a_survey_and_shows_its_shape(tmp_path: Path) -> None:
     assert "1,000 businesses" in call("economy", "business", "another", "--businesses", "1000", cwd=tmp_path).stdout
 
 
-PEAK = """
-import resource, sys
+MADE = """
 from pathlib import Path
 from sfumato_lab.economy.business.generate import generate_business
 generate_business(Path(sys.argv[1]), businesses=int(sys.argv[2]), replicates=False)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(peak if sys.platform == "darwin" else peak * 1024)
 """
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_businesses(tmp_path: Path) -> None:
     few, many = 300_000, 3_000_000
-    peaks = [
-        int(subprocess.check_output([sys.executable, "-c", PEAK, str(tmp_path / str(count)), str(count)]))
-        for count in (few, many)
-    ]
+    peaks = [peak(MADE, tmp_path / str(count), count)[1] for count in (few, many)]
     one_column = (many - few) * 8
     assert peaks[1] - peaks[0] < one_column

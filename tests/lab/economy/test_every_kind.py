@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,6 +29,7 @@ from sfumato_lab.economy.requirements.shape import measure_requirements
 from sfumato_lab.economy.university.generate import generate_university
 from sfumato_lab.economy.university.shape import measure_university
 from tests.cli.call import call
+from tests.lab.economy.memory import peak
 
 
 @dataclass(frozen=True)
@@ -161,15 +160,6 @@ def test_the_command_makes_one_and_shows_its_shape(kind: Kind, made: Made, tmp_p
     assert all(row[0] in text for row in rows)
 
 
-PEAK = """
-import atexit, resource, sys
-from sfumato.cli import main
-unit = 1 if sys.platform == "darwin" else 1024
-atexit.register(lambda: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit))
-main()
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "few", "many", "records"),
@@ -182,9 +172,9 @@ main()
 def test_memory_grows_by_far_less_than_the_records(
     words: tuple[str, str], few: int, many: int, records: int, tmp_path: Path
 ) -> None:
-    def peak(count: int) -> int:
-        command = ("economy", words[0], str(tmp_path / str(count)), words[1], str(count), "--json")
-        return int(subprocess.check_output([sys.executable, "-c", PEAK, *command]).split()[-1])
+    def needed(count: int) -> int:
+        command = ("economy", words[0], tmp_path / str(count), words[1], count, "--json")
+        return peak("from sfumato.cli import main; main()", *command)[1]
 
     two_columns = (many - few) * records * 2 * 8
-    assert peak(many) - peak(few) < two_columns
+    assert needed(many) - needed(few) < two_columns

@@ -1,8 +1,5 @@
 """Histories of a federal workforce: spells that follow each other, and earnings in every quarter of them."""
 
-import subprocess
-import sys
-
 import duckdb
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,6 +11,7 @@ from sfumato.running import run
 from sfumato_lab.economy.federal.draws import Careers, draw_careers, draw_spells
 from sfumato_lab.economy.federal.generate import FederalWorkforce, generate_federal
 from sfumato_lab.economy.federal.mobility import draw_employers, mobility_between
+from tests.lab.economy.memory import peak
 
 QUARTERS = 16
 PERSONS = 20_000
@@ -145,21 +143,19 @@ def test_the_release_file_runs_once_there_is_a_key(tmp_path) -> None:
     }
 
 
-PEAK = """
-import resource, sys
+MADE = """
 from pathlib import Path
 from sfumato_lab.economy.federal.generate import generate_federal
 made = generate_federal(Path(sys.argv[1]), quarters=52)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(made.job_quarters, peak if sys.platform == "darwin" else peak * 1024)
+print(made.job_quarters)
 """
 
 
 @pytest.mark.slow
 def test_49_million_job_quarters_are_written_in_less_than_two_gigabytes(tmp_path) -> None:
-    done = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path)], check=True, capture_output=True, text=True)
-    rows, peak = map(int, done.stdout.split())
+    said, most = peak(MADE, tmp_path)
+    rows = int(said[0])
     assert rows == pytest.approx(49_131_943, rel=0.02)
-    assert peak < 2 * 10**9
+    assert most < 2 * 10**9
     parts = pq.ParquetFile(tmp_path / "histories.parquet").metadata
     assert parts.num_rows == rows

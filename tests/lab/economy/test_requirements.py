@@ -3,8 +3,6 @@
 import csv
 import hashlib
 import json
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from sfumato_lab.economy.requirements.occupations import GROUPS, OCCUPATION
 from sfumato_lab.economy.requirements.shape import CUBES, measure_requirements
 from sfumato_lab.economy.requirements.variables import EDUCATION, VARIABLES
 from tests.cli.call import call
+from tests.lab.economy.memory import peak
 
 QUOTES = 60_007  # two chunks of establishments, the second one cut short
 
@@ -341,22 +340,16 @@ def test_the_command_makes_a_survey_and_shows_its_shape(tmp_path: Path) -> None:
     assert "1,000 quotes" in call("economy", "requirements", "another", "--quotes", "1000", cwd=tmp_path).stdout
 
 
-PEAK = """
-import resource, sys
+MADE = """
 from pathlib import Path
 from sfumato_lab.economy.requirements.generate import generate_requirements
 generate_requirements(Path(sys.argv[1]), quotes=int(sys.argv[2]), replicates=False)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(peak if sys.platform == "darwin" else peak * 1024)
 """
 
 
 @pytest.mark.slow
 def test_memory_grows_by_far_less_than_the_quotes(tmp_path: Path) -> None:
     few, many = 200_000, 2_000_000
-    peaks = [
-        int(subprocess.check_output([sys.executable, "-c", PEAK, str(tmp_path / str(count)), str(count)]))
-        for count in (few, many)
-    ]
+    peaks = [peak(MADE, tmp_path / str(count), count)[1] for count in (few, many)]
     three_columns = (many - few) * 3 * 8
     assert peaks[1] - peaks[0] < three_columns
