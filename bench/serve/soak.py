@@ -248,9 +248,12 @@ class Soak:
         while True:
             sent = self._chance.choice(self._fixed)
             said = await self._answered(Question(kind="again", sent=sent, good=True))
-            body = said.partition(b"\r\n\r\n")[2]
-            if said.startswith(b"HTTP/1.1 200"):
-                self.wrong += self._first.setdefault(sent, body) != body
+            head, _, body = said.partition(b"\r\n\r\n")
+            # Half an answer, where patience or the server ended, is no other answer.
+            whole = f"content-length: {len(body)}\r\n".encode() in head.lower() + b"\r\n"
+            if said.startswith(b"HTTP/1.1 200") and whole and self._first.setdefault(sent, body) != body:
+                self.wrong += 1
+                print(json.dumps({"changed": repr(sent[:2_000])}), file=sys.stderr, flush=True)
             await asyncio.sleep(self._pause * ASKERS)
 
 
