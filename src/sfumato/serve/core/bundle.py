@@ -24,8 +24,8 @@ from sfumato.geography.areas import Geography
 from sfumato.geography.project import Projected
 from sfumato.serve.core.bundle_statement import Statement, guarantee_in_words
 from sfumato.serve.core.figures import CubeFigures, CubeMetric, GroupingsOf, RememberingCube, StoredFigures
-from sfumato.serve.core.labels import told_apart
-from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source, free_name
+from sfumato.serve.core.labels import free_name, told_apart
+from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source
 from sfumato.serve.core.published_files import PublishedFile, files_of
 from sfumato.serve.core.roles import role_of
 from sfumato.serve.core.status import NUMBERS

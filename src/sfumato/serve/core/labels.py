@@ -1,7 +1,7 @@
-"""Labels as everybody is shown them: each code has one of its own, and none changes how the text after it is read."""
+"""Names and labels of one's own, as everybody is shown them: none changes how the text after it is read."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _OPENS = {**dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c"), **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}
 """Signs that turn the direction of writing, each with the one that ends it."""
@@ -41,3 +41,14 @@ def told_apart(codes: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
         taken.add(own)
         found.append(own)
     return tuple(found)
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """The name, or the first variation of it that nothing else has."""
+
+    def variations() -> Iterator[str]:
+        yield name
+        yield from (f"{name}_{number}" for number in range(2, len(taken) + 3))
+
+    lower = {other.lower() for other in taken}
+    return next(found for found in variations() if found.lower() not in lower)

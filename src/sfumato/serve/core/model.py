@@ -1,6 +1,6 @@
 """One model for everything that is served: a table with dimensions, metrics and notes, and its answers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Flags
 from sfumato.geography.project import Projected
 from sfumato.serve.core.errors import RefusedError, said
+from sfumato.serve.core.labels import free_name
 from sfumato.serve.core.published_files import PublishedFile
 from sfumato.serve.core.status import BOUNDING, CAUTION, HAS_NONE, IS_BEYOND, RELIABILITY, STATUSES, SYMBOLS, UNRELIABLE
 
@@ -453,17 +454,6 @@ def grouped(dimension: ServedDimension, name: str) -> ServedDimension:
         do="choose one of them" if known else "leave it out",
         said=said(_OTHER_GROUPS if known else _NONE_HERE, variable=dimension.label, name=name, known=known),
     )
-
-
-def free_name(name: str, taken: Sequence[str]) -> str:
-    """The name, or the first variation of it that nothing else has."""
-
-    def variations() -> Iterator[str]:
-        yield name
-        yield from (f"{name}_{number}" for number in range(2, len(taken) + 3))
-
-    lower = {other.lower() for other in taken}
-    return next(found for found in variations() if found.lower() not in lower)
 
 
 # How far values can be relied on: marks where the error is large beside the figure, or cannot be told.
