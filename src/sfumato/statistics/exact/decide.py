@@ -121,7 +121,7 @@ def decide(
 def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Protection]:
     """All tables as one system, with what they tell `beyond` themselves by subtraction, and what is sensitive in it."""
     every = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
-    _refuse_other_levels(every)
+    refuse_other_levels(every)
     tables = [LinkedTable.of(name, one.question, cells) for name, (one, cells) in every.items()]
     nested = next(iter(every.values()))[1].nested
     zeros_known = all(one.method.zeros == "published" for one, _ in every.values())
@@ -144,7 +144,7 @@ def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Pr
     return found, protection_over(found, needs)
 
 
-def _refuse_other_levels(every: Batch) -> None:
+def refuse_other_levels(every: Batch) -> None:
     """An enterprise that one table calls a unit knows the cells of its establishments in all tables."""
     levels = {one.question.units: one.name for one, _ in every.values()}
     if len(levels) > 1:
