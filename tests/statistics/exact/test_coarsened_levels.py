@@ -97,7 +97,9 @@ def of_jobs(folder: Path, *levels: str) -> Path:
     columns["owner"] = ["P" if name[0] == "p" else name for name in names]
     pq.write_table(pa.table(columns), folder / "workplaces.parquet")
     jobs = [(name, f"{name}{at}") for name in names for at in range(2)]
-    pq.write_table(pa.table({"workplace": [n for n, _ in jobs], "worker": [w for _, w in jobs]}), folder / "jobs.parquet")
+    pq.write_table(
+        pa.table({"workplace": [n for n, _ in jobs], "worker": [w for _, w in jobs]}), folder / "jobs.parquet"
+    )
     text = JOBS
     for at, one in enumerate(levels):
         protect = f'protect = {{ method = "coarsening", minimum_units = 2, levels = {one} }}'
