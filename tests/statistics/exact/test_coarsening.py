@@ -60,6 +60,17 @@ def test_codes_without_records_are_zeros_and_not_merged(folder: Path) -> None:
     assert [found["E", sector] for sector in "12"] == [0, 0]
 
 
+def test_check_foretells_how_coarse_tables_will_be(folder: Path) -> None:
+    found = check(load(written(folder, [f"{NUMBER}; totals = true"]))).foreseen["number"]
+    # A and B are merged, and no sector is; with totals, these are four times four cells.
+    assert found.figures() == {
+        "cells": 16,
+        "by": {"place": {"codes": 4, "alone": 2, "groups": 3}, "sector": {"codes": 3, "alone": 3, "groups": 3}},
+    }
+    assert "place 3 (2 of 4 codes alone)" in found.in_words()
+    assert not (folder / "release_bundle").exists()
+
+
 def test_the_same_groups_serve_all_tables_and_codelists_name_them(folder: Path) -> None:
     published = run(load(written(folder, [NUMBER, 'places; count = "records"; by = ["place"]'])))
     assert {place for place, _ in rows(folder, "number")} == {place for (place,) in rows(folder, "places")}
