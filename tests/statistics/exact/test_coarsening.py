@@ -169,4 +169,5 @@ def test_it_can_be_run_again_and_assessed(folder: Path) -> None:
     release = load(written(folder, [NUMBER]))
     run(release)
     assert run(release).unchanged
-    assert assess(release).report.exists()
+    page = assess(release).report.read_text(encoding="utf-8")
+    assert "9 of 9 cells of groups of codes that are not zero are published" in page
