@@ -107,6 +107,7 @@ class OfMeasure:
             tables={name: by for name, (_, by) in published.items()},
             only={name: mine for name, (one, _) in published.items() if not (mine := about[one]).all()},
             weights={name: float(name in questions) for name in published},
+            least=0.0 if bool(np.any((parts.value > 0) & (parts.value < parts.parts))) else float(parts.parts),
             top=rules.top,
             passes=lambda of: ~rules.protection(of).sensitive,
             tells=by_value if first.method.cost == "value" else each_cell,
