@@ -36,6 +36,7 @@ from sfumato.cli.sizes import odds_data, odds_summary, two_sizes
 from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
 from sfumato.privacy.meaning import why_charged_once
 from sfumato.privacy.units import of_window
+from sfumato.statistics.exact.foreseen import by_what_happens
 from sfumato.statistics.published import number
 from sfumato.statistics.registry import requirements
 
@@ -133,7 +134,7 @@ def plan_summary(findings: "Findings") -> Summary:
         **({"series": edition_words(findings)} if plan.release.series else {}),
         "weights": {name: found.figures() for name, found in findings.weighing.items()},
         "error_epsilon": {name: offer.figures() for name, offer in findings.offers.items()},
-        **({"withheld": {n: found.figures() for n, found in findings.foreseen.items()}} if findings.foreseen else {}),
+        **by_what_happens(findings.foreseen),
         **({"cut": {name: found.figures() for name, found in findings.cut.items()}} if findings.cut else {}),
         "notes": plan.operator_notes(),
         "codelists_read": {name: one.reading for name, one in plan.codelists.items() if one.reading},

@@ -60,6 +60,8 @@ class Programme:
     """Of tables that are about some of the records, which these are."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much each table is used; 1 where nothing is said, 0 for what is checked and not published."""
+    least: float = 0.0
+    """What readers know every cell with a value above zero to have at least: 1 of whole numbers."""
     top: int = 0
     """How many of the largest contributions `passes` looks at together, beyond two."""
     passes: Passes

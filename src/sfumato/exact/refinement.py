@@ -2,7 +2,7 @@
 
 Where groups differ, their common refinement has cells that no table shows, and so have tables about some of the
 records, beside others: those of the records that only one is about. All of these, and all sums that are shown, are one
-system. Readers are taken to know which cells are empty, and that no value is negative.
+system. Readers are taken to know which cells are empty, that no value is negative, and the least that others have.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -102,6 +102,8 @@ def refinement(programme: Programme, nodes: Sequence[Integers], layers: Sequence
     base, number = _beside(cells_at(programme, told_apart, [tree.name for tree in programme.trees])[0], programme)
     values = [programme.contributors(base, number).value]
     blocks: list[tuple[Integers, Integers, Floats]] = []
+    least = np.minimum(programme.least, values[0])  # of the cells that all others are made of
+    first = np.unique(base, return_index=True)[1]
     shown_in, offset = [np.full(number, -1)], number
     covered = np.zeros(len(programme.value), dtype=bool)
     for one in layers:
@@ -118,7 +120,8 @@ def refinement(programme: Programme, nodes: Sequence[Integers], layers: Sequence
         fine[by] = offset, cell
         cells.append(offset + some)
         table_of.append(np.full(len(some), which))
-        needs.append((needed.reasons[some], np.minimum(needed.down, known.value)[some], needed.up[some]))
+        above = known.value - np.bincount(cell[first], weights=least, minlength=count)
+        needs.append((needed.reasons[some], np.minimum(needed.down, above)[some], needed.up[some]))
         offset = _add_sums(blocks, base, cell, begin=0, offset=offset)
         values.append(known.value)
         shown_in.append(np.full(count, -1))
@@ -136,10 +139,11 @@ def refinement(programme: Programme, nodes: Sequence[Integers], layers: Sequence
             do="compare releases of counts instead",
         )
     rows, columns, signs = (np.concatenate([block[part] for block in blocks]) for part in range(3))
+    lower = np.concatenate([least, np.zeros(len(value) - number)])
     system = System(
         value=value,
         equations=sparse.csr_matrix((signs, (rows - number, columns)), shape=(offset - number, offset)),
-        lower=np.where(layer >= 0, value, 0.0),
+        lower=np.where(layer >= 0, value, lower),
         upper=np.where(layer >= 0, value, np.inf),
         places={},
         hidden=layer < 0,

@@ -48,6 +48,8 @@ class Usability:
     accuracy: float
     all: SizeUsability
     by_size: tuple[SizeUsability, ...]
+    kind: str = "cells"
+    """What its cells are, in a word or two: single ones, or those of groups."""
 
     @property
     def caption(self) -> str:
@@ -57,7 +59,7 @@ class Usability:
     def in_words(self) -> str:
         """What is published of true numbers, in a sentence."""
         every, gone = self.all, self.all.value_withheld or 0.0
-        text = f"{every.cells - every.withheld:,} of {every.cells:,} cells that are not zero are published"
+        text = f"{every.cells - every.withheld:,} of {every.cells:,} {self.kind} that are not zero are published"
         text += ", with their true values"
         return f"{text}; {every.withheld:,} are withheld, with {gone:.1%} of the {self.unit}." if gone else f"{text}."
 
@@ -129,6 +131,7 @@ def usability_of(view: View, accuracy: float) -> Usability:
         error=error,
         withheld=told,
         accuracy=accuracy,
+        kind=view.planned.kind_of_cells,
     )
 
 
@@ -144,6 +147,7 @@ def measure_usability(
     error: Floats,
     withheld: Flags,
     accuracy: float,
+    kind: str = "cells",
 ) -> Usability:
     """The same of any figures; those that are truly 0 are left out, because no share of them is defined."""
     some = true != 0
@@ -162,6 +166,7 @@ def measure_usability(
         accuracy=accuracy,
         all=SizeUsability(label="all", **_class(**columns)),
         by_size=tuple(SizeUsability(label=size_label(int(place), bounds), **part) for place, part in parts.items()),
+        kind=kind,
     )
 
 

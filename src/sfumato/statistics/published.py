@@ -279,6 +279,11 @@ class PublishedTable(TableStatistic):
         return low, np.where(np.isnan(figures.high), np.inf, figures.high)
 
     @property
+    def kind_of_cells(self) -> str:
+        """What its cells are, in the words of the report."""
+        return "cells"
+
+    @property
     def attacked(self) -> str:
         """Whom attacks are on, in the words of the report."""
         return "establishments that have a workplace cell to themselves"

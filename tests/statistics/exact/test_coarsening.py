@@ -60,6 +60,17 @@ def test_codes_without_records_are_zeros_and_not_merged(folder: Path) -> None:
     assert [found["E", sector] for sector in "12"] == [0, 0]
 
 
+def test_check_foretells_how_coarse_tables_will_be(folder: Path) -> None:
+    found = check(load(written(folder, [f"{NUMBER}; totals = true"]))).foreseen["number"]
+    # A and B are merged, and no sector is; with totals, these are four times four cells.
+    assert found.figures() == {
+        "cells": 16,
+        "by": {"place": {"codes": 4, "alone": 2, "groups": 3}, "sector": {"codes": 3, "alone": 3, "groups": 3}},
+    }
+    assert "place 3 (2 of 4 codes alone)" in found.in_words()
+    assert not (folder / "release_bundle").exists()
+
+
 def test_the_same_groups_serve_all_tables_and_codelists_name_them(folder: Path) -> None:
     published = run(load(written(folder, [NUMBER, 'places; count = "records"; by = ["place"]'])))
     assert {place for place, _ in rows(folder, "number")} == {place for (place,) in rows(folder, "places")}
@@ -130,6 +141,21 @@ def test_what_three_tables_tell_together_is_no_less_safe(folder: Path) -> None:
     assert [found["S",] for found in others] == [10, 10]
 
 
+def test_cells_that_are_known_not_to_be_empty_have_one_at_least(folder: Path) -> None:
+    # Of three sectors that one table adds up, A has one business each: nobody who knows that none is empty is misled.
+    cells = {("A", "1"): 1, ("A", "2"): 1, ("A", "3"): 1, ("A", "4"): 5, ("A", "5"): 5} | {("B", s): 5 for s in "12345"}
+    some = [{"place": place, "sector": sector} for (place, sector), number in cells.items() for _ in range(number)]
+    records = [{"business": str(at), "turnover": 10, **row} for at, row in enumerate(some)]
+    pq.write_table(pa.Table.from_pylist(records), folder / "records.parquet")
+    sums = ('["1", "2", "3"]', '["1", "4"]', '["2", "5"]')
+    tables = [f'of_{at}; count = "records"; by = ["place"]; where = {{ sector = {of} }}' for at, of in enumerate(sums)]
+    path = written(folder, tables)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('codes = ["1", "2", "3"]', 'codes = ["1", "2", "3", "4", "5"]'), encoding="utf-8")
+    run(load(path))
+    assert rows(folder, "of_0") == {("N",): 18, ("C",): 0, ("D",): 0}
+
+
 def test_totals_are_published_of_groups_and_add_up(folder: Path) -> None:
     run(load(written(folder, [f"{NUMBER}; totals = true"])))
     found = rows(folder, "number")
@@ -158,4 +184,5 @@ def test_it_can_be_run_again_and_assessed(folder: Path) -> None:
     release = load(written(folder, [NUMBER]))
     run(release)
     assert run(release).unchanged
-    assert assess(release).report.exists()
+    page = assess(release).report.read_text(encoding="utf-8")
+    assert "9 of 9 cells of groups of codes that are not zero are published" in page

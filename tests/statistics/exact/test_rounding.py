@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.arrays import Integers, Words
+from sfumato.checking import check
 from sfumato.errors import SfumatoError
 from sfumato.keys import new_key
 from sfumato.release import load
@@ -183,6 +184,7 @@ def test_where_no_rounding_is_next_to_the_truth_the_bundle_says_how_many_are_not
     begin, end = text.index("[data.attributes]"), text.index("[[table]]")
     codes = "".join(f"{name} = {{ codes = {sorted(set(column))} }}\n" for name, column in columns.items())
     path.write_text(f"{text[:begin]}[data.attributes]\n{codes}\n{text[end:]}", encoding="utf-8")
+    foretold = check(load(path)).foreseen["number"]
     published = run(load(path))
     true = {}
     for one in ones:
@@ -196,6 +198,8 @@ def test_where_no_rounding_is_next_to_the_truth_the_bundle_says_how_many_are_not
     assert beyond > 0
     (about,) = json.loads((published.bundle / "structure.json").read_text(encoding="utf-8"))["tables"]
     assert about["rounding"] == {"zero_restricted": False, "at_most": 3, "beyond": beyond}
+    assert foretold.figures() == {"cells": 27, "beyond": beyond, "at_most": 3}
+    assert f"{beyond} of 27 numbers would not be next to the true ones" in foretold.in_words()
     assert all(row["low"] <= row["value"] <= row["low"] + 3 <= row["high"] + 3 for row in table)
     words = (published.bundle / "statement.md").read_text(encoding="utf-8")
     assert f"{beyond} of 27 numbers of this table are farther away, none by more than 3" in words

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from math import prod
 
 import numpy as np
@@ -18,7 +18,7 @@ from sfumato.keys import Secret
 from sfumato.method import NOT_AVAILABLE
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import Parts
-from sfumato.statistics.exact.decide import Batch, Decision, Known, part_of, rules_of
+from sfumato.statistics.exact.decide import Batch, Decision, Known, part_of, refuse_other_levels, rules_of
 from sfumato.statistics.exact.question import ExactQuestion
 
 
@@ -31,6 +31,7 @@ def coarsened(
 ) -> Decision:
     """Merge codes of the tables of every measure; others share no sum with them."""
     every: Batch = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
+    refuse_other_levels(every)
     answers: dict[str, Cells] = {}
     measures = dict.fromkeys(one.question.measure for one, _ in every.values())
     for at, measure in enumerate(measures):
@@ -106,6 +107,7 @@ class OfMeasure:
             tables={name: by for name, (_, by) in published.items()},
             only={name: mine for name, (one, _) in published.items() if not (mine := about[one]).all()},
             weights={name: float(name in questions) for name in published},
+            least=0.0 if bool(np.any((parts.value > 0) & (parts.value < parts.parts))) else float(parts.parts),
             top=rules.top,
             passes=lambda of: ~rules.protection(of).sensitive,
             tells=by_value if first.method.cost == "value" else each_cell,
@@ -115,7 +117,9 @@ class OfMeasure:
 
 def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]:
     _refuse_other_costs(batch)
+    _refuse_crossing_levels(batch)
     of = OfMeasure.of(batch)
+    _refuse_crossing_units(of.parts)
     found = _proved(of.programme, of.rules, told)
     if found is None:
         raise MethodError(
@@ -142,6 +146,37 @@ def _refuse_other_costs(batch: Batch) -> None:
             found=", ".join(f'cost = "{one}"' for one in costs),
             do="write the same `cost` in each of them",
         )
+
+
+def _refuse_crossing_levels(batch: Batch) -> None:
+    """Refuse tables by levels of the same two attributes: groups of each could be subtracted from those of the other.
+
+    One may be fine where the other is coarse. Of one attribute alone, or beside the same others, the finer groups are
+    all that both tell.
+    """
+    for (name, (one, _)), (beside, (other, _)) in combinations(batch.items(), 2):
+        above, below = one.question.merged, other.question.merged
+        pairs = [(a, b) for a, b in product(above, below) if a in below[b] or b in above[a]]
+        if len(pairs) > 1:
+            raise MethodError(
+                f"tables '{name}' and '{beside}'",
+                expected="at most one attribute of which they are by other levels: groups of two could be subtracted",
+                found=" and ".join(f"{a} beside {b}" for a, b in pairs),
+                do="publish both by the finer ones, whose codes are merged as far as the rules ask",
+            )
+
+
+def _refuse_crossing_units(parts: Parts) -> None:
+    """Refuse units that lie in two of the largest ones: who passes the rules at the largest need not at others."""
+    largest = parts.units[parts.ranks.index(max(parts.ranks))] if parts.ranks else parts.units[-1]
+    for units in parts.units:
+        if np.unique(np.stack([units, largest]), axis=1).shape[1] > len(np.unique(units)):
+            raise MethodError(
+                "coarsening",
+                expected="units of which each lies in one of the largest: groups are judged by these",
+                found="some that lie in several",
+                do="name one chain of levels, or use suppression, which looks at every level",
+            )
 
 
 def _proved(programme: Programme, rules: JointRules, told: Callable[[float], None]) -> Cuts | None:

@@ -1,7 +1,7 @@
 """What is withheld of all tables of true numbers together, with the proof that what is shown does not tell it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from time import monotonic
 from types import MappingProxyType
@@ -23,7 +23,9 @@ from sfumato.method import SUPPRESSED
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS, ExactCells
 from sfumato.statistics.exact.differences import differences, with_unshown
+from sfumato.statistics.exact.foreseen import Foreseen
 from sfumato.statistics.exact.linked import Linked, LinkedTable, linked
+from sfumato.statistics.exact.rules import is_hidden_in
 
 _COSTS = {"value": Costs(cell=0.01, value=1.0), "cells": Costs(cell=1.0, value=0.01)}
 
@@ -45,46 +47,16 @@ class Decision:
             sensitive |= one.sensitive
         return cls(answers=answers, sensitive=sensitive)
 
-    def foreseen(self, batch: "Batch") -> "dict[str, Foreseen]":
-        """How much of every table is sensitive and withheld."""
-        found = {}
-        for name, sensitive in self.sensitive.items():
+    def foreseen(self, batch: "Batch") -> dict[str, Foreseen]:
+        """What becomes of every table."""
+        found = dict[str, Foreseen]()
+        for name, answer in self.answers.items():
             table, cells = batch[name]
-            hidden = is_hidden_in(self.answers[name])
-            found[name] = Foreseen(
-                cells=int((cells["count"] != 0).sum()),
-                sensitive=int(sensitive.sum()),
-                withheld=int(hidden.sum()),
-                value=int(cells["count"][hidden].sum()),
-                instead=table.method.instead,
-            )
+            sensitive = self.sensitive.get(name, np.zeros(len(cells), dtype=bool))
+            one = table.method.foreseen(table.question, cells, answer, sensitive)
+            if one is not None:
+                found[name] = one
         return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Foreseen:
-    """What would be withheld of a table: confidential."""
-
-    cells: int
-    """Those that are not zero."""
-    sensitive: int
-    withheld: int
-    value: int
-    instead: str
-    """What becomes of the cells, in words."""
-
-    def in_words(self) -> str:
-        """The same in a sentence."""
-        are = "is" if self.sensitive == 1 else "are"
-        return (
-            f"of {self.cells:,} cells and totals that are not zero {self.sensitive:,} {are} sensitive and "
-            f"{self.withheld:,} would be {self.instead}, with a value of {self.value:,}. Confidential: how many are "
-            "sensitive is not told."
-        )
-
-    def figures(self) -> dict[str, int]:
-        """The same for machines."""
-        return {name: number for name, number in asdict(self).items() if name != "instead"}
 
 
 Batch = Mapping[str, tuple[Any, ExactCells]]
@@ -121,7 +93,7 @@ def decide(
 def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Protection]:
     """All tables as one system, with what they tell `beyond` themselves by subtraction, and what is sensitive in it."""
     every = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
-    _refuse_other_levels(every)
+    refuse_other_levels(every)
     tables = [LinkedTable.of(name, one.question, cells) for name, (one, cells) in every.items()]
     nested = next(iter(every.values()))[1].nested
     zeros_known = all(one.method.zeros == "published" for one, _ in every.values())
@@ -144,7 +116,7 @@ def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Pr
     return found, protection_over(found, needs)
 
 
-def _refuse_other_levels(every: Batch) -> None:
+def refuse_other_levels(every: Batch) -> None:
     """An enterprise that one table calls a unit knows the cells of its establishments in all tables."""
     levels = {one.question.units: one.name for one, _ in every.values()}
     if len(levels) > 1:
@@ -212,12 +184,6 @@ def _only(of: Protection, chosen: Flags) -> Protection:
         up=of.up[chosen],
         owner=of.owner[chosen],
     )
-
-
-def is_hidden_in(answer: Cells) -> Flags:
-    """Which cells of an answer are withheld."""
-    hidden: Flags = answer["status"] == SUPPRESSED if "status" in answer.columns else np.zeros(len(answer), dtype=bool)
-    return hidden
 
 
 def sensitivity(table: Any, cells: Cells) -> Protection:

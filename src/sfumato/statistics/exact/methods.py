@@ -6,11 +6,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.arrays import Floats
+from sfumato.arrays import Flags, Floats
 from sfumato.cells import Cells
 from sfumato.frame.levels import TOTAL
 from sfumato.method import ADDED
 from sfumato.privacy.guarantee import plain
+from sfumato.statistics.exact.foreseen import Foreseen, Merged, Rounded
+from sfumato.statistics.exact.question import ExactQuestion
 from sfumato.statistics.exact.rules import SensitivityRules
 
 _LIGHTEST, _HEAVIEST = Fraction(1, 1000), 1000
@@ -198,6 +200,12 @@ class Rounding(SensitivityRules):
                 )
         return ""
 
+    def foreseen(self, question: ExactQuestion, cells: Cells, answer: Cells, sensitive: Flags) -> Foreseen | None:  # noqa: ARG002
+        """How far numbers would be from the truth; the form of others says it."""
+        for found in self.found(answer).values():
+            return Rounded(cells=len(answer), beyond=found["beyond"], at_most=found["at_most"])
+        return None
+
     @property
     def proved(self) -> str:
         """What was proved, for the statement."""
@@ -355,6 +363,16 @@ class Coarsening(SensitivityRules):
     def facts(self) -> dict[str, Any]:
         """The options as fields."""
         return {"cost": self.cost}
+
+    def foreseen(self, question: ExactQuestion, cells: Cells, answer: Cells, sensitive: Flags) -> Foreseen | None:  # noqa: ARG002
+        """How coarse the table would be."""
+        shown, codes = answer["status"] == 0, dict[str, tuple[int, int, int]]()
+        for one in answer.dimensions:
+            told = {one.codes[at] for at in np.unique(answer.codes(one.name)[shown]).tolist()}
+            groups = told - {TOTAL} or told
+            finest = question.codes[one.name]
+            codes[one.name] = len(finest), len(groups.intersection(finest)), len(groups)
+        return Merged(codes=codes, cells=int(shown.sum()))
 
     @property
     def proved(self) -> str:

@@ -6,12 +6,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.arrays import Floats, Integers
+from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import PlannedError, check_confidence
+from sfumato.method import SUPPRESSED, PlannedError, check_confidence
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee, plain, rounded_up
+from sfumato.statistics.exact.foreseen import Foreseen, Withheld
+from sfumato.statistics.exact.question import ExactQuestion
 
 Choice = Literal["published", "protected"]
 CONTRIBUTIONS = "contributions"
@@ -153,6 +155,17 @@ class SensitivityRules:
         """The same as sentences."""
         return ""
 
+    def foreseen(self, question: ExactQuestion, cells: Cells, answer: Cells, sensitive: Flags) -> Foreseen | None:  # noqa: ARG002
+        """What `check` foretells of a table, if anything: confidential."""
+        hidden = is_hidden_in(answer)
+        return Withheld(
+            cells=int((cells["count"] != 0).sum()),
+            sensitive=int(sensitive.sum()),
+            withheld=int(hidden.sum()),
+            value=int(cells["count"][hidden].sum()),
+            instead=self.instead,
+        )
+
     def guarantee(self) -> NoFormalGuarantee:
         """No formal guarantee."""
         return NoFormalGuarantee(statement=self.statement)
@@ -182,3 +195,9 @@ class SensitivityRules:
         """The value itself."""
         check_confidence(confidence)
         return values.astype(np.float64), values.astype(np.float64)
+
+
+def is_hidden_in(answer: Cells) -> Flags:
+    """Which cells of an answer are withheld."""
+    hidden: Flags = answer["status"] == SUPPRESSED if "status" in answer.columns else np.zeros(len(answer), dtype=bool)
+    return hidden

@@ -287,6 +287,11 @@ class ExactTable(PublishedTable):
         return np.where(shown, exact, -np.inf), np.where(shown, exact, np.inf)
 
     @property
+    def kind_of_cells(self) -> str:
+        """Where codes are merged, cells are those of groups: of finer ones nothing is told."""
+        return "cells of groups of codes" if self.question.merged else "cells"
+
+    @property
     def attacked(self) -> str:
         """Whom attacks are on, in the words of the report."""
         return "cells that are sensitive"
