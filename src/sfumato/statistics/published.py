@@ -130,10 +130,9 @@ class PublishedTable(TableStatistic):
     def rows(self, answer: Cells, agreed: Cells | None = None, *, listed: bool | None = None) -> pa.Table:
         """Lay out a stored answer as the table that readers get.
 
-        The true noise scale is confidential; `error`, `low` and `high` follow from protected values and public
-        parameters. `agreed` has the values after tables were made to agree, with their errors; figures are widened where
-        they would contradict the value that is shown. `listed` says whether combinations without any establishment are
-        rows, as the plan has it when not given.
+        `error`, `low` and `high` follow from protected values and public parameters: the true scale of noise is secret.
+        `agreed` has the values after tables were made to agree, with their errors; figures are widened where they would
+        contradict these. `listed` says whether combinations without any establishment are rows, as the plan has it.
         """
         listed = self.lists_structural_zeros if listed is None else listed
         if listed and not self.table.establishments and len(answer) < answer.domain:
