@@ -325,6 +325,16 @@ def test_a_line_that_ends_in_two_places_is_refused_and_nothing_after_it_is_answe
         assert nothing_more(connection)
 
 
+@pytest.mark.parametrize("after", ["X-Told: a\n\n", "X-Told: a\nX-More: b\r\n\r\n", "\n"])
+def test_lines_after_chunks_end_in_one_place_too(server: Server, after: str) -> None:
+    chunks = f"2\r\n{{}}\r\n0\r\n{after}".encode()
+    first = request("POST", "/api/v2/savedqueries", "Transfer-Encoding: chunked", body=chunks)
+    with connected(server) as connection:
+        connection.sendall(first + SMUGGLED)
+        assert "carriage return" in heard(connection).problem["detail"]
+        assert nothing_more(connection)
+
+
 def nothing_more(connection: socket.socket) -> bool:
     """Whether the server closes a connection without another answer."""
     try:

@@ -9,10 +9,12 @@ import pytest
 
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
+from sfumato.serve.core.http import MOST_ADDRESS
 from tests.serve.page.made import catalogue_of, dimension, table
 
 HOSTILE = "<script>alert('{x}')</script>"
 PLACE, SEX = dimension("place", ("N", "S")), dimension("sex", ("f", "m"), eliminable=False)
+ONE = "valueCodes[place]=N&valueCodes[sex]=f"
 REFUSED = {
     "table": ("/tables/nothing", "nothing"),
     "three tables": ("/tables/made~made~made", ""),
@@ -29,6 +31,11 @@ REFUSED = {
     "list": ("/tables/made?codelist[place]=coasts&valueCodes[place]=*", "Place"),
     "comparison": ("/tables/made~other", ""),
     "frame": ("/embed/made", ""),
+    "codes of a variable": ("/tables/made/codes?variable=planet", "planet"),
+    "file": ("/tables/made/files/secret.csv", "secret.csv"),
+    "format": (f"/tables/made/data?{ONE}&outputFormat=papyrus", "papyrus"),
+    "options of a format": (f"/tables/made/data?{ONE}&outputFormatParams=nicely", "nicely"),
+    "chart": (f"/tables/made/chart.svg?{ONE}&chart=none", ""),
 }
 
 
@@ -79,3 +86,10 @@ async def test_a_refusal_says_what_to_do() -> None:
     too_many, wrong = [(await asked(REFUSED[name][0], "en")).text for name in ("too many", "code")]
     assert "Choose fewer codes." in sentence(too_many)
     assert "fewer" not in sentence(wrong)
+
+
+@pytest.mark.anyio
+async def test_an_address_that_is_too_long_is_told_of_in_the_language_of_the_reader() -> None:
+    pages = [(await asked(f"/tables/made?own[place]={'N' * MOST_ADDRESS}", code)).text for code in ("en", "de")]
+    assert "Choose fewer codes" in pages[0]
+    assert "Wählen Sie weniger Codes" in pages[1]

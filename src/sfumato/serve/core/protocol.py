@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 import h11
+from h11._receivebuffer import ReceiveBuffer
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sfumato.serve.core.http import HEADERS, MEDIA_TYPE, MOST_ADDRESS, MOST_HEADERS
@@ -24,19 +25,32 @@ _BARE_LINE_FEED = "A line of the request ends without a carriage return"
 _ADDRESS = re.compile(rb"https?://([^/?#]+)([/?].*|)", re.IGNORECASE)
 
 
+class OneEnd(ReceiveBuffer):
+    """What a client sent, whose lines before a body, and after one in chunks, end in one place each."""
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """The lines up to an empty one; h11 takes them for whole where they end with a line feed alone."""
+        begun = bytes(self)
+        lines = super().maybe_extract_lines()
+        if lines is not None and _BARE.search(begun, 0, len(begun) - len(self)):
+            raise h11.RemoteProtocolError(_BARE_LINE_FEED)
+        return lines
+
+
 class OneLength(h11.Connection):
     """HTTP whose requests have one length each."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._receive_buffer = OneEnd()
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """What came; a request that has two lengths is refused, though the standard allows to guess one of them.
 
-        So is one whose first lines may end in two places. A target that is a whole address becomes the path in it.
+        A target that is a whole address becomes the path in it.
         """
-        begun = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
         if isinstance(event, h11.Request):
-            if _BARE.search(begun, 0, len(begun) - len(self.trailing_data[0])):
-                raise h11.RemoteProtocolError(_BARE_LINE_FEED)
             names = {name for name, _ in event.headers}
             if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
                 raise h11.RemoteProtocolError(_TWO_LENGTHS)

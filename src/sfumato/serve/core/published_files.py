@@ -93,5 +93,10 @@ def file_named(files: tuple[PublishedFile, ...], name: str) -> PublishedFile:
     """The file of this name."""
     found = next((file for file in files if file.name == name), None)
     if found is None:
-        raise not_found("file", name, "choose one of those that the page of the table lists")
+        raise not_found(
+            "file",
+            name,
+            "choose one of those that the page of the table lists",
+            said("This table has no file “{name}”. Its page lists those that it has.", name=name),
+        )
     return found

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.core.model import Metric, ServedDimension, TableAnswer
 from sfumato.serve.core.status import BEYOND, HAS_NONE, NO_FIGURE, RELIABILITY, REMARKS, STATUSES, SYMBOLS, CellStatus
 
@@ -75,8 +75,18 @@ class Options:
             elif low == "byteordermark":
                 mark = True
             elif low:
+                known = ", ".join(PARAMETERS)
                 raise RefusedError(
-                    "outputFormatParams", expected=f"some of {', '.join(PARAMETERS)}", found=word, do="correct it"
+                    "outputFormatParams",
+                    expected=f"some of {known}",
+                    found=word,
+                    do="correct it",
+                    said=said(
+                        "“{name}” in the address is “{text}”, and can be: {known}.",
+                        name="outputFormatParams",
+                        text=word,
+                        known=known,
+                    ),
                 )
         return cls(
             texts=texts,

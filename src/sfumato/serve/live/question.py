@@ -12,7 +12,7 @@ from sfumato.live.charged import WIDEST
 from sfumato.live.session import Price as FormalPrice
 from sfumato.live.session import in_order
 from sfumato.privacy.account import Balance
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, said
 from sfumato.serve.live.available_methods import AvailableMethods, available_methods
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import METHODS, is_for_records
@@ -54,10 +54,10 @@ class LiveQuestion(BaseModel):
                 self._refuse({"measure": self.measure}, "a count has no measure")
                 statistic = {"count": "records"}
             return live.plan(by=by, where=where, totals=self.totals, **statistic)
-        said = {"measure": self.measure, "totals": self.totals or None}
+        others = {"measure": self.measure, "totals": self.totals or None}
         counted = "jobs" if live.release.data.of_jobs else "records"
         why = f"{counted} are counted"
-        self._refuse(said | {"statistic": None if self.statistic == "count" else self.statistic}, why)
+        self._refuse(others | {"statistic": None if self.statistic == "count" else self.statistic}, why)
         if self.method is not None and self.method not in METHODS:
             raise RefusedError(
                 "method",
@@ -78,6 +78,7 @@ class LiveQuestion(BaseModel):
                 expected="what the question may cost: a number above 0",
                 found="none",
                 do="choose one; POST /live/prices tells the cost and the expected error",
+                said=said("Say what the question may cost: write a number for ε, such as 0.25."),
             )
         return live.plan(
             by=tuple(self.by),
@@ -96,6 +97,7 @@ class LiveQuestion(BaseModel):
                 expected="every attribute once" if repeated else "at least one attribute to tabulate by",
                 found=f"'{repeated[0]}' twice" if repeated else "none",
                 do="leave out the second" if repeated else "choose one",
+                said=None if repeated else said("Choose at least one attribute to tabulate by."),
             )
 
     def _refuse_unknown(self, live: Session) -> None:
@@ -109,8 +111,8 @@ class LiveQuestion(BaseModel):
                 )
 
     @staticmethod
-    def _refuse(said: Mapping[str, Any], why: str) -> None:
-        for name, value in said.items():
+    def _refuse(others: Mapping[str, Any], why: str) -> None:
+        for name, value in others.items():
             if value is not None:
                 raise RefusedError(name, expected=f"nothing: {why}", found=str(value), do="leave it out")
 

@@ -206,7 +206,7 @@ def _display(words: Mapping[str, Sequence[str]], faults: list[RefusedError]) -> 
                     expected=f"one of {', '.join(known)}",
                     found=text,
                     do="choose one of them",
-                    said=_no_choice(name, text, known),
+                    said=no_choice(name, text, known),
                 )
             )
     places: dict[str, int] = {}
@@ -233,13 +233,14 @@ def _place(name: str, text: str, faults: list[RefusedError]) -> Place:
             expected=f"one of {', '.join(PLACES)}",
             found=text or "none",
             do="choose one",
-            said=_no_choice(f"at[{name}]", text, PLACES),
+            said=no_choice(f"at[{name}]", text, PLACES),
         )
     )
     return "out"
 
 
-def _no_choice(name: str, text: str, known: Iterable[str]) -> Said:
+def no_choice(name: str, text: str, known: Iterable[str]) -> Said:
+    """What a reader is told of a word in an address that stands for nothing."""
     return said(
         "“{name}” in the address is “{text}”, and can be: {known}.", name=name, text=text, known=", ".join(known)
     )

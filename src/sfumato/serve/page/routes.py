@@ -25,7 +25,7 @@ from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
 from sfumato.serve.page.language import Language, language_of
 from sfumato.serve.page.question import ReaderQuestion
-from sfumato.serve.page.reading import read
+from sfumato.serve.page.reading import no_choice, read
 from sfumato.serve.page.search import index_of_tables, matching
 from sfumato.serve.page.site import Site, for_everybody, in_language, reader, role_of, site
 from sfumato.serve.page.table_page import (
@@ -131,7 +131,13 @@ class Pages:
         name = request.query_params.get("variable", "")
         axis = table.by_name.get(name.lower(), len(table.dimensions))
         if axis == len(table.dimensions):
-            raise not_found("variable", name, "choose one of the table")
+            known = ", ".join(dimension.name for dimension in table.dimensions)
+            raise not_found(
+                "variable",
+                name,
+                "choose one of the table",
+                said("This table has no variable “{name}”. It has: {known}.", name=name, known=known),
+            )
         dimension, listed = table.dimensions[axis], request.query_params.get("codelist", "")
         if listed not in ("", valueset(table, dimension)):
             dimension = grouped(dimension, listed)
@@ -268,7 +274,13 @@ def written_data(context: ServerContext, question: ReaderQuestion, asked: Mappin
     context.refuse_large(selection, question.table)
     if name not in FORMATS:
         known = ", ".join(FORMATS)
-        raise RefusedError("outputFormat", expected=f"one of {known}", found=name, do="choose one of them")
+        raise RefusedError(
+            "outputFormat",
+            expected=f"one of {known}",
+            found=name,
+            do="choose one of them",
+            said=no_choice("outputFormat", name, FORMATS),
+        )
     words = [word for word in asked.get("outputFormatParams", "").split(",") if word]
     options = Options.read(words, source=context.settings.source, license=context.settings.license)
     return write_answer(question.table, selection, name, replace(options, linked=False))
@@ -287,7 +299,12 @@ def drawn_chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
     table, say, title = question.table, question.say, page_title(view, question)
     drawn = chart_of(view, question, name=title, linked=False)
     if drawn is None:
-        raise not_found("chart", "a question without one", "choose another chart")
+        raise not_found(
+            "chart",
+            "a question without one",
+            "choose another chart",
+            said("This question has no chart. Choose another."),
+        )
     named = say("Source: {source}.", source=context.settings.source) if context.settings.source else ""
     made = say("Updated {date}, version {version}.", date=f"{table.updated:%Y-%m-%d}", version=table.digest[:16])
     content = by_itself(drawn.svg, title=title, source=" ".join(filter(None, (named, made)))).encode()

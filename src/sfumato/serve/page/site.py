@@ -197,6 +197,8 @@ _TITLES = {
 }
 _OTHERS = "This is not possible"
 _SENTENCES = {
+    HTTPStatus.METHOD_NOT_ALLOWED: "Nothing can be sent to this address. Open it as a page.",
+    HTTPStatus.REQUEST_URI_TOO_LONG: "The address would be too long. Choose fewer codes, or all of a variable.",
     HTTPStatus.UNAUTHORIZED: "This page is for people with a token, which the office gives.",
     HTTPStatus.TOO_MANY_REQUESTS: "Too many pages were asked for at once. Wait some seconds, and load the page again.",
     HTTPStatus.SERVICE_UNAVAILABLE: "There is more to do than the server can at the moment. Load the page again soon.",
